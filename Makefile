@@ -1,0 +1,58 @@
+# Wherry: two commands matter to a newcomer, `make run` and `make test`.
+# Each module builds by itself, so no workspace file may reach in.
+export GOWORK := off
+# Stamping the repository's state would make every build differ.
+export GOFLAGS := -buildvcs=false
+
+SERVER := $(CURDIR)/bin/apiserver
+DATA   := $(CURDIR)/.wherry
+API    := test/apiparity/controller-runtime-v0.25.1.txt
+
+# Kubernetes is 1.37 here; the race detector never meets a package that links it.
+RACE_SERVER := ./storage/...
+
+.DEFAULT_GOAL := help
+.PHONY: help run test test-root test-store test-server test-test race api apiserver lint tidy
+
+help: ## Say what each target does.
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: apiserver ## Run the ReplicaSet example on the embedded API server; Ctrl-C stops both, data stays in .wherry.
+	@go build -o bin/replicaset ./examples/replicaset
+	@$(SERVER) --data-dir $(DATA) --kubeconfig $(DATA)/kubeconfig exec -- bin/replicaset --sample
+
+test: test-root test-store test-test test-server api ## Run every module's tests (from an empty build cache: about 25 minutes on 2 cores).
+
+test-root: ## Root module, with the race detector (2 minutes).
+	go test -race ./...
+
+test-store: ## The storage engine, with the race detector (5 minutes).
+	cd test/apiserver && go test -race -timeout 20m $(RACE_SERVER)
+
+test-test: apiserver ## Integration tests on the embedded API server, with the race detector (5 minutes).
+	cd test && WHERRY_APISERVER=$(SERVER) go test -race -timeout 20m ./...
+
+test-server: apiserver ## The embedded API server itself (5 minutes).
+	cd test/apiserver && WHERRY_APISERVER=$(SERVER) go test -timeout 20m $$(go list ./... | grep -v /storage/)
+
+race: ## Root module and storage engine, five times over with the race detector.
+	go test -race -count=5 ./...
+	cd test/apiserver && go test -race -count=5 -timeout 60m $(RACE_SERVER)
+
+api: ## Compare our exported API with controller-runtime's, package by package.
+	@cd test/apiparity && go run . check -share $(CURDIR)/$(API) $(CURDIR) $(CURDIR)/test
+
+apiserver: ## Build the embedded API server into bin/ (first time: several minutes).
+	@cd test && go run ./envtest/build -o $(SERVER) >/dev/null
+
+lint: ## gofmt and vet over every module, also for macOS and Windows.
+	@test -z "$$(gofmt -l .)" || { gofmt -l . ; echo "run gofmt -w on these" ; exit 1 ; }
+	go vet ./...
+	GOOS=darwin go vet ./...
+	GOOS=windows go vet ./...
+	cd test && go vet ./...
+	cd test/apiserver && go vet ./...
+	cd test/apiparity && go vet ./...
+
+tidy: ## go mod tidy in every module.
+	@for m in . test test/apiserver test/apiparity; do (cd $$m && go mod tidy) || exit 1; done
