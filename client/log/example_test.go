@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: The Wherry Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package log_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-logr/logr/funcr"
+
+	"github.com/wherry-dev/wherry/client/log"
+)
+
+// Loggers may be made before the program has chosen where lines go.
+func ExampleSetLogger() {
+	early := log.Log.WithName("startup")
+	log.SetLogger(funcr.New(func(prefix, args string) { fmt.Println(prefix, args) }, funcr.Options{}))
+	early.Info("now it writes")
+	// Output: startup "level"=0 "msg"="now it writes"
+}
+
+func ExampleFromContext() {
+	logger := funcr.New(func(prefix, args string) { fmt.Println(prefix, args) }, funcr.Options{})
+	ctx := log.IntoContext(context.Background(), logger.WithValues("object", "default/web"))
+	log.FromContext(ctx, "replicas", 3).Info("scaled")
+	// Output:  "level"=0 "msg"="scaled" "object"="default/web" "replicas"=3
+}
+
+func ExampleNewKubeAPIWarningLogger() {
+	logger := funcr.New(func(_, args string) { fmt.Println(args) }, funcr.Options{})
+	ctx := log.IntoContext(context.Background(), logger)
+	w := log.NewKubeAPIWarningLogger(log.KubeAPIWarningLoggerOptions{Deduplicate: true})
+	w.HandleWarningHeaderWithContext(ctx, 299, "-", "extensions/v1beta1 Ingress is gone")
+	w.HandleWarningHeaderWithContext(ctx, 299, "-", "extensions/v1beta1 Ingress is gone")
+	// Output: "level"=0 "msg"="extensions/v1beta1 Ingress is gone"
+}
