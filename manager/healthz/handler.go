@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-logr/logr"
+	"github.com/wherry-dev/wherry/client/log"
 )
 
 // Checker says whether something is well: nil means yes. It is called for each probe, from many goroutines at once, and
@@ -63,7 +63,7 @@ func serveSum(w http.ResponseWriter, req *http.Request, checks map[string]Checke
 	}
 	delete(excluded, "")
 
-	log := logr.FromContextOrDiscard(req.Context())
+	logger := log.FromContext(req.Context()).WithName("healthz")
 	var lines strings.Builder
 	var failed []string
 	for _, name := range slices.Sorted(maps.Keys(checks)) {
@@ -71,7 +71,7 @@ func serveSum(w http.ResponseWriter, req *http.Request, checks map[string]Checke
 			delete(excluded, name)
 			fmt.Fprintf(&lines, "[+]%s excluded: ok\n", name)
 		} else if err := checks[name](req); err != nil {
-			log.V(1).Info("healthz check failed", "checker", name, "error", err.Error())
+			logger.V(1).Info("healthz check failed", "checker", name, "error", err.Error())
 			failed = append(failed, name)
 			fmt.Fprintf(&lines, "[-]%s failed: %s\n", name, withheld)
 		} else {
@@ -86,7 +86,7 @@ func serveSum(w http.ResponseWriter, req *http.Request, checks map[string]Checke
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	switch {
 	case len(failed) > 0:
-		log.Info("healthz check failed", "failed", failed)
+		logger.Info("healthz check failed", "failed", failed)
 		w.WriteHeader(http.StatusInternalServerError)
 		fmt.Fprint(w, lines.String(), "healthz check failed\n")
 	case query.Has("verbose"):
@@ -105,7 +105,7 @@ type CheckHandler struct {
 // ServeHTTP implements http.Handler.
 func (h CheckHandler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if err := h.Checker(req); err != nil {
-		logr.FromContextOrDiscard(req.Context()).V(1).Info("healthz check failed", "path", req.URL.Path, "error", err.Error())
+		log.FromContext(req.Context()).WithName("healthz").V(1).Info("healthz check failed", "path", req.URL.Path, "error", err.Error())
 		http.Error(w, "internal server error: "+withheld, http.StatusInternalServerError)
 		return
 	}
