@@ -1,0 +1,169 @@
+// SPDX-FileCopyrightText: The Wherry Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package priorityqueue
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Event says what kind of thing made somebody add a key.
+type Event uint8
+
+// The events, in the order in which an object's life shows them.
+const (
+	Unknown Event = iota
+	Initial       // the object was there when watching began
+	Created
+	Updated
+	Resynced // an update that changed nothing
+	Deleted
+	Generic
+	Requeued // the reconciler asked for it
+	Retried  // the last reconcile failed
+)
+
+var eventNames = [...]string{"unknown", "initial", "created", "updated", "resynced", "deleted", "generic", "requeued", "retried"}
+
+func (e Event) String() string {
+	if int(e) < len(eventNames) {
+		return eventNames[e]
+	}
+	return eventNames[Unknown]
+}
+
+// Cause is one reason why a key was added. Causes with the same source and
+// event are counted together and keep the object seen last.
+type Cause struct {
+	Source string
+	Event  Event
+	Object types.NamespacedName
+	Count  int
+}
+
+// MaxCauses is how many different causes are kept beside a key. The first
+// ones win, because they are what made the key ready; the rest is counted.
+const MaxCauses = 4
+
+// causes is a bounded set. The first cause lies in the slot itself: most keys
+// have one.
+type causes struct {
+	first  Cause
+	more   []Cause
+	missed int
+}
+
+func (cs *causes) add(c Cause) {
+	if c.Source == "" {
+		return
+	}
+	if cs.first.Count == 0 {
+		cs.first, cs.first.Count = c, 1
+		return
+	}
+	if cs.first.merge(c) {
+		return
+	}
+	for i := range cs.more {
+		if cs.more[i].merge(c) {
+			return
+		}
+	}
+	if len(cs.more) == MaxCauses-1 {
+		cs.missed++
+		return
+	}
+	c.Count = 1
+	cs.more = append(cs.more, c)
+}
+
+func (c *Cause) merge(other Cause) bool {
+	if c.Event != other.Event || c.Source != other.Source {
+		return false
+	}
+	c.Object = other.Object
+	c.Count++
+	return true
+}
+
+// hand gives the causes away and starts anew.
+func (cs *causes) hand() causes {
+	handed := *cs
+	*cs = causes{}
+	return handed
+}
+
+// reset empties the set and keeps its memory.
+func (cs *causes) reset() causes { return causes{more: cs.more[:0]} }
+
+// Taken is a key as a worker gets it.
+type Taken[T comparable] struct {
+	Key      T
+	Priority int
+	causes   causes
+}
+
+// Causes lists why the key was added since it was last taken, first cause
+// first, at most MaxCauses. Missed counts the causes beyond.
+func (t Taken[T]) Causes() (list []Cause, missed int) {
+	if t.causes.first.Count == 0 {
+		return nil, 0
+	}
+	return append([]Cause{t.causes.first}, t.causes.more...), t.causes.missed
+}
+
+// Causal is a queue that remembers causes. Those that New makes do.
+type Causal[T comparable] interface {
+	PriorityQueue[T]
+	AddWithCause(o AddOpts, c Cause, item T)
+	Take() (t Taken[T], shutdown bool)
+}
+
+// Traced is a face of a queue that adds every key with the cause set last.
+// A source has one and sets it before it calls its handler.
+type Traced[T comparable] struct {
+	Causal[T]
+
+	mu    sync.Mutex
+	cause Cause
+}
+
+// Trace makes a face of q for one source.
+func Trace[T comparable](q Causal[T]) *Traced[T] { return &Traced[T]{Causal: q} }
+
+// Because sets the cause of the adds that follow.
+func (t *Traced[T]) Because(c Cause) {
+	t.mu.Lock()
+	t.cause = c
+	t.mu.Unlock()
+}
+
+func (t *Traced[T]) why() Cause {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.cause
+}
+
+// Add implements workqueue.TypedInterface.
+func (t *Traced[T]) Add(item T) { t.AddWithCause(AddOpts{}, t.why(), item) }
+
+// AddAfter implements workqueue.TypedDelayingInterface.
+func (t *Traced[T]) AddAfter(item T, d time.Duration) {
+	t.AddWithCause(AddOpts{After: d}, t.why(), item)
+}
+
+// AddRateLimited implements workqueue.TypedRateLimitingInterface.
+func (t *Traced[T]) AddRateLimited(item T) {
+	t.AddWithCause(AddOpts{RateLimited: true}, t.why(), item)
+}
+
+// AddWithOpts implements PriorityQueue.
+func (t *Traced[T]) AddWithOpts(o AddOpts, items ...T) {
+	why := t.why()
+	for _, item := range items {
+		t.AddWithCause(o, why, item)
+	}
+}

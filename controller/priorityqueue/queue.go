@@ -1,0 +1,427 @@
+// SPDX-FileCopyrightText: The Wherry Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package priorityqueue
+
+import (
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/wherry-dev/wherry/controller/fault"
+)
+
+// The limits of a queue.
+const (
+	// AgeAfter is how long a ready key may be passed over before it gets a
+	// share of the hand-outs.
+	AgeAfter = 10 * time.Second
+
+	// AgeShare is that share: one of so many hand-outs.
+	AgeShare = 4
+
+	// DrainStall is how long ShutDownWithDrain waits while nothing moves.
+	DrainStall = 2 * time.Minute
+
+	// maxDelay is the longest delay, about a century: a due time computed
+	// from it cannot overflow.
+	maxDelay = time.Duration(math.MaxInt64 / 3)
+
+	// oddDelay replaces what a rate limiter answers when that is no delay.
+	oddDelay = time.Second
+
+	// maxFree is how many unused slots are kept for later.
+	maxFree = 1024
+
+	// roomyMap is the number of keys above which the map is made anew once
+	// the queue has run empty, because maps do not shrink.
+	roomyMap = 8192
+)
+
+type phase uint8
+
+const (
+	running phase = iota
+	draining
+	stopped
+)
+
+// queue is the one implementation of PriorityQueue. mu guards everything but
+// the limiter and the meter's histograms, which are used without it.
+type queue[T comparable] struct {
+	limiter workqueue.TypedRateLimiter[T]
+	faults  *fault.Keeper
+	meter   *meter
+	epoch   time.Time
+
+	mu      sync.Mutex
+	work    sync.Cond // a slot became ready, or the phase changed
+	drained sync.Cond // something was handed out or done while draining
+	phase   phase
+	waiters int // workers in work.Wait
+
+	slots   map[T]*slot[T]
+	peak    int // most slots since the map was made
+	free    *slot[T]
+	nFree   int
+	seq     uint64
+	nReady  int // ready slots, parked ones included
+	passed  int // hand-outs since the oldest ready slot had its turn
+	levels  levels[T]
+	age     list[T] // every ready slot that is not parked, oldest first
+	flying  list[T] // every slot in flight, longest first
+	delayed delayed[T]
+	alarm   alarm
+	moves   uint64 // counts hand-outs and Dones, for DrainStall
+}
+
+func newQueue[T comparable](limiter workqueue.TypedRateLimiter[T], m *meter, faults *fault.Keeper) *queue[T] {
+	q := &queue[T]{
+		limiter: limiter,
+		faults:  faults,
+		meter:   m,
+		epoch:   time.Now(),
+		slots:   map[T]*slot[T]{},
+		age:     list[T]{link: inAge},
+		flying:  list[T]{link: inTurn},
+	}
+	q.work.L, q.drained.L = &q.mu, &q.mu
+	return q
+}
+
+// now is the queue's clock: monotonic nanoseconds since the queue was made.
+func (q *queue[T]) now() int64 { return int64(time.Since(q.epoch)) }
+
+// Add queues a key with priority 0.
+func (q *queue[T]) Add(item T) { q.put(item, 0, 0, Cause{}) }
+
+// AddAfter queues a key with priority 0 after a delay.
+func (q *queue[T]) AddAfter(item T, d time.Duration) { q.put(item, 0, d, Cause{}) }
+
+// AddRateLimited queues a key with priority 0 when its rate limiter says so.
+func (q *queue[T]) AddRateLimited(item T) { q.put(item, 0, q.limited(item), Cause{}) }
+
+// AddWithOpts implements PriorityQueue.
+func (q *queue[T]) AddWithOpts(o AddOpts, items ...T) {
+	for _, item := range items {
+		q.AddWithCause(o, Cause{}, item)
+	}
+}
+
+// AddWithCause is AddWithOpts for one key, and remembers why.
+func (q *queue[T]) AddWithCause(o AddOpts, c Cause, item T) {
+	after := o.After
+	if o.RateLimited {
+		if d := q.limited(item); after <= 0 || d < after {
+			after = d
+		}
+	}
+	priority := 0
+	if o.Priority != nil {
+		priority = *o.Priority
+	}
+	q.put(item, priority, after, c)
+}
+
+// limited asks the rate limiter for a delay and contains what it does wrong.
+func (q *queue[T]) limited(item T) (d time.Duration) {
+	defer func() {
+		if r := recover(); r != nil {
+			q.faults.Note(fault.RateLimiter, item, fmt.Errorf("rate limiter panicked: %v", r))
+			d = oddDelay
+		}
+	}()
+	d = q.limiter.When(item)
+	if d < 0 {
+		q.faults.Note(fault.RateLimiter, item, fmt.Errorf("rate limiter answered the negative delay %s", d))
+		return oddDelay
+	}
+	return d
+}
+
+// put is the one way into the queue.
+func (q *queue[T]) put(item T, priority int, after time.Duration, c Cause) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.phase != running {
+		return
+	}
+	now := q.now()
+	s := q.slots[item]
+	if s == nil {
+		s = q.newSlot(item)
+	}
+	if s.state == idle {
+		s.priority = priority
+	}
+	s.causes.add(c)
+	if after > 0 {
+		q.meter.retries.Inc()
+		q.putDelayed(s, priority, now, now+int64(min(after, maxDelay)))
+		return
+	}
+	q.putReady(s, priority, now)
+}
+
+func (q *queue[T]) putDelayed(s *slot[T], priority int, now, due int64) {
+	switch s.state {
+	case idle:
+		q.seq++
+		s.state, s.due, s.seq = waiting, due, q.seq
+		q.delayed.push(s)
+	case waiting:
+		s.priority = max(s.priority, priority)
+		if due >= s.due {
+			return
+		}
+		s.due = due
+		q.delayed.fix(s.heapIndex)
+	case ready:
+		q.raise(s, priority)
+		return
+	}
+	q.arm(now)
+}
+
+func (q *queue[T]) putReady(s *slot[T], priority int, now int64) {
+	switch s.state {
+	case waiting:
+		q.delayed.remove(s)
+		fallthrough
+	case idle:
+		s.priority = max(s.priority, priority)
+		q.makeReady(s, now)
+	case ready:
+		q.raise(s, priority)
+	}
+}
+
+// makeReady counts the slot and lines it up, or parks it while a worker has
+// its key.
+func (q *queue[T]) makeReady(s *slot[T], since int64) {
+	s.state, s.since = ready, since
+	s.level = q.levelFor(s.priority)
+	s.level.depth.Inc()
+	q.meter.adds.Inc()
+	q.nReady++
+	if !s.inFlight {
+		q.lineUp(s)
+	}
+}
+
+func (q *queue[T]) lineUp(s *slot[T]) {
+	s.level = q.levelFor(s.priority)
+	s.level.turn.pushBack(s)
+	q.age.pushBack(s)
+	if q.waiters > 0 {
+		q.work.Signal()
+	}
+}
+
+// raise moves a ready slot to the end of a higher priority. Its age stays.
+func (q *queue[T]) raise(s *slot[T], priority int) {
+	if priority <= s.priority {
+		return
+	}
+	from := s.level
+	s.priority, s.level = priority, q.levelFor(priority)
+	from.depth.Dec()
+	s.level.depth.Inc()
+	if !s.inFlight {
+		from.turn.remove(s)
+		s.level.turn.pushBack(s)
+	}
+	q.tidy(from)
+}
+
+// levelFor finds or makes the level of a priority.
+func (q *queue[T]) levelFor(priority int) *level[T] {
+	i := q.levels.find(priority)
+	if i < len(q.levels) && q.levels[i].priority == priority {
+		return q.levels[i]
+	}
+	l := &level[T]{priority: priority, depth: q.meter.depth(priority)}
+	q.levels = append(q.levels, nil)
+	copy(q.levels[i+1:], q.levels[i:])
+	q.levels[i] = l
+	return l
+}
+
+// tidy drops a level that ran empty when there are many.
+func (q *queue[T]) tidy(l *level[T]) {
+	if l.turn.head != nil || len(q.levels) <= keptLevels {
+		return
+	}
+	i := q.levels.find(l.priority)
+	if i == len(q.levels) || q.levels[i] != l {
+		return
+	}
+	copy(q.levels[i:], q.levels[i+1:])
+	q.levels[len(q.levels)-1] = nil
+	q.levels = q.levels[:len(q.levels)-1]
+}
+
+// Get hands out the next key. It blocks until there is one or the queue is
+// shut down. The caller must call Done with the key.
+func (q *queue[T]) Get() (item T, shutdown bool) {
+	t, shutdown := q.Take()
+	return t.Key, shutdown
+}
+
+// GetWithPriority implements PriorityQueue.
+func (q *queue[T]) GetWithPriority() (item T, priority int, shutdown bool) {
+	t, shutdown := q.Take()
+	return t.Key, t.Priority, shutdown
+}
+
+// Take is Get with all the queue knows about the key.
+func (q *queue[T]) Take() (t Taken[T], shutdown bool) {
+	q.mu.Lock()
+	for {
+		if q.phase == stopped {
+			q.mu.Unlock()
+			return t, true
+		}
+		now := q.now()
+		if q.phase == running {
+			q.promote(now)
+		}
+		if s := q.pick(now); s != nil {
+			waited := q.handOut(s, now)
+			t = Taken[T]{Key: s.key, Priority: s.priority, causes: s.causes.hand()}
+			q.mu.Unlock()
+			q.meter.latency.Observe(seconds(waited))
+			return t, false
+		}
+		if q.phase == draining {
+			q.mu.Unlock()
+			return t, true
+		}
+		q.waiters++
+		q.work.Wait()
+		q.waiters--
+	}
+}
+
+// pick chooses the next slot: the highest priority's first, but now and then
+// the one that has been ready longest.
+func (q *queue[T]) pick(now int64) *slot[T] {
+	oldest := q.age.head
+	if oldest == nil {
+		return nil
+	}
+	s := q.levels.highest().turn.head
+	if s != oldest {
+		q.passed++
+		if q.passed >= AgeShare && now-oldest.since >= int64(AgeAfter) {
+			s = oldest
+		}
+	}
+	if s == oldest {
+		q.passed = 0
+	}
+	return s
+}
+
+// handOut moves a slot from ready to in flight and tells how long it waited.
+func (q *queue[T]) handOut(s *slot[T], now int64) (waited int64) {
+	s.level.turn.remove(s)
+	q.age.remove(s)
+	s.level.depth.Dec()
+	q.tidy(s.level)
+	q.nReady--
+	s.state, s.level = idle, nil
+	s.inFlight, s.started = true, now
+	q.flying.pushBack(s)
+	q.moved()
+	q.arm(now)
+	return now - s.since
+}
+
+// Done tells the queue that the worker has finished with a key it got. A key
+// that was added meanwhile is lined up now. Done of any other key does
+// nothing.
+func (q *queue[T]) Done(item T) {
+	q.mu.Lock()
+	s := q.slots[item]
+	if s == nil || !s.inFlight {
+		q.mu.Unlock()
+		return
+	}
+	now := q.now()
+	worked := now - s.started
+	q.flying.remove(s)
+	s.inFlight = false
+	switch s.state {
+	case ready:
+		q.lineUp(s)
+	case idle:
+		q.release(s)
+	}
+	q.moved()
+	if q.phase == stopped {
+		q.showRunning(now)
+	}
+	q.mu.Unlock()
+	q.meter.work.Observe(seconds(worked))
+}
+
+// moved notes progress. q.mu is held.
+func (q *queue[T]) moved() {
+	q.moves++
+	if q.phase == draining {
+		q.drained.Broadcast()
+	}
+}
+
+// Forget makes the rate limiter forget a key's failures.
+func (q *queue[T]) Forget(item T) { q.limiter.Forget(item) }
+
+// NumRequeues tells how often the key was added rate-limited since it was
+// last forgotten.
+func (q *queue[T]) NumRequeues(item T) int { return q.limiter.NumRequeues(item) }
+
+// Len counts the keys that are ready, also those a worker still has in hand
+// from before. Delayed keys do not count.
+func (q *queue[T]) Len() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.nReady
+}
+
+// newSlot makes the slot of a key, from the free list when it can.
+func (q *queue[T]) newSlot(item T) *slot[T] {
+	s := q.free
+	if s == nil {
+		s = &slot[T]{}
+	} else {
+		q.free = s.links[inTurn].next
+		s.links[inTurn].next = nil
+		q.nFree--
+	}
+	s.key = item
+	q.slots[item] = s
+	q.peak = max(q.peak, len(q.slots))
+	return s
+}
+
+// release forgets a slot that is neither queued nor in flight.
+func (q *queue[T]) release(s *slot[T]) {
+	delete(q.slots, s.key)
+	if len(q.slots) == 0 && q.peak > roomyMap {
+		q.slots, q.peak = map[T]*slot[T]{}, 0
+	}
+	if q.nFree >= maxFree {
+		return
+	}
+	kept := s.causes.reset()
+	*s = slot[T]{causes: kept}
+	s.links[inTurn].next = q.free
+	q.free = s
+	q.nFree++
+}
+
+func seconds(nanos int64) float64 { return time.Duration(nanos).Seconds() }
