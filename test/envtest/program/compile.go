@@ -55,7 +55,7 @@ func compile(ctx context.Context, source, target string, progress io.Writer) err
 	if err != nil {
 		return fmt.Errorf("build the API server program: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-v", "-buildvcs=false", "-trimpath", "-ldflags", strings.TrimSpace(string(ldflags)), "-o", target, ".")
+	cmd := exec.CommandContext(ctx, "go", "build", "-v", "-buildvcs=false", "-ldflags", strings.TrimSpace(string(ldflags)), "-o", target, ".")
 	cmd.Dir, cmd.Env = source, goEnv()
 	said, err := cmd.StderrPipe()
 	if err != nil {
