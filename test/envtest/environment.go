@@ -5,8 +5,12 @@ package envtest
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 )
 
@@ -33,6 +37,23 @@ type Environment struct {
 
 	// Config is the configuration of a client with every right. Start sets it.
 	Config *rest.Config
+
+	// Scheme is the default of CRDInstallOptions.Scheme.
+	Scheme *runtime.Scheme
+
+	// CRDs are custom resource definitions to install, beside those found in
+	// CRDDirectoryPaths. Start puts all it installed here.
+	CRDs []*apiextensionsv1.CustomResourceDefinition
+
+	// CRDDirectoryPaths are files and folders with CRDs to install.
+	CRDDirectoryPaths []string
+
+	// ErrorIfCRDPathMissing makes a path that does not exist an error.
+	ErrorIfCRDPathMissing bool
+
+	// CRDInstallOptions say more about CRDs. Its Paths and CRDs count beside the
+	// ones above.
+	CRDInstallOptions CRDInstallOptions
 
 	// ControlPlaneStartTimeout bounds how long Start waits for the server to be
 	// ready; zero means 20 s.
@@ -89,7 +110,24 @@ func (e *Environment) Start() (*rest.Config, error) {
 	}
 	cfg.QPS, cfg.Burst = testQPS, testBurst
 	e.ControlPlane.server, e.Config = server, cfg
+	if err := e.installCRDs(cfg); err != nil {
+		return nil, errors.Join(fmt.Errorf("envtest: %w", err), e.Stop())
+	}
 	return cfg, nil
+}
+
+// installCRDs installs the CRDs that the environment names, if any.
+func (e *Environment) installCRDs(cfg *rest.Config) error {
+	options := e.CRDInstallOptions
+	options.CRDs = slices.Concat(options.CRDs, e.CRDs)
+	options.Paths = slices.Concat(options.Paths, e.CRDDirectoryPaths)
+	options.ErrorIfPathMissing = options.ErrorIfPathMissing || e.ErrorIfCRDPathMissing
+	if options.Scheme == nil {
+		options.Scheme = e.Scheme
+	}
+	var err error
+	e.CRDs, err = InstallCRDs(cfg, options)
+	return err
 }
 
 // Stop ends the server and waits for its end. It does nothing if no server
@@ -100,7 +138,11 @@ func (e *Environment) Stop() error {
 		return nil
 	}
 	e.ControlPlane.server = nil
-	return server.stop(e.stopTimeout())
+	var err error
+	if e.CRDInstallOptions.CleanUpAfterUse {
+		err = UninstallCRDs(e.Config, CRDInstallOptions{CRDs: e.CRDs})
+	}
+	return errors.Join(err, server.stop(e.stopTimeout()))
 }
 
 func (e *Environment) startTimeout() time.Duration {
