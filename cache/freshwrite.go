@@ -1,0 +1,292 @@
+// SPDX-FileCopyrightText: The Wherry Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/wherry-dev/wherry/client"
+	"github.com/wherry-dev/wherry/client/apiutil"
+)
+
+var _ client.WriteGate = (*informerCache)(nil)
+
+// Begin makes the cache hear of a client's writes: what the server answers is what reads show from then on.
+func (c *informerCache) Begin(ctx context.Context, w client.Write) (context.Context, func(client.Outcome), error) {
+	if w.DryRun || w.DisableReadYourWrites {
+		return ctx, nil, nil
+	}
+	sent := c.tick()
+	return ctx, func(o client.Outcome) { c.answered(&w, &o, sent) }, nil
+}
+
+// answered files the outcome of a write with every store that may hold the object. It runs before the caller
+// hears of the outcome.
+func (c *informerCache) answered(w *client.Write, o *client.Outcome, sent uint64) {
+	if !o.Sent || refusedWrite(w, o) {
+		return
+	}
+	for _, e := range c.entriesOf(w.GroupVersionKind.GroupKind()) {
+		for _, p := range e.partsFor(w.Namespace) {
+			p.record(w, o, sent)
+		}
+	}
+}
+
+// refusedWrite reports whether the server said that it did not store the write. A deletion of many objects may
+// have stored some before it failed.
+func refusedWrite(w *client.Write, o *client.Outcome) bool {
+	return o.StatusCode >= 400 && o.StatusCode < 500 && o.StatusCode != http.StatusRequestTimeout && w.Verb != client.VerbDeleteAllOf
+}
+
+// partsFor returns the parts, of all sets, that hold a namespace.
+func (e *entry) partsFor(namespace string) []*part {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.stopped {
+		return nil
+	}
+	var out []*part
+	for _, s := range []*set{e.current, e.next} {
+		if s == nil {
+			continue
+		}
+		if p := s.partFor(namespace); p != nil {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// record makes the outcome of a write an answer, a tombstone or holes.
+func (p *part) record(w *client.Write, o *client.Outcome, sent uint64) {
+	success := o.Err == nil && o.StatusCode >= 200 && o.StatusCode < 300
+	if w.Verb == client.VerbDeleteAllOf {
+		p.recordDeleteAllOf(w, o)
+		return
+	}
+	key := p.reader.storeKey(client.ObjectKey{Namespace: w.Namespace, Name: w.Name})
+	if w.Name == "" {
+		if key = p.nameIn(w, o, success); key == "" {
+			return // a create with a generated name that nobody was told
+		}
+	}
+	if !success || w.GroupVersionKind != p.set.entry.gvk {
+		p.overlay.putHole(key)
+		return
+	}
+	if w.Verb == client.VerbDelete && w.SubResource == "" {
+		if status := statusOf(o); status != nil {
+			p.recordStatus(key, status, sent)
+			return
+		}
+	}
+	obj, ok := p.decode(w, o)
+	if !ok {
+		p.overlay.putHole(key)
+		return
+	}
+	p.recordObject(key, obj, w.Verb == client.VerbDelete && w.SubResource == "", sent)
+}
+
+// nameIn returns the key of a created object whose name the server made.
+func (p *part) nameIn(w *client.Write, o *client.Outcome, success bool) string {
+	if !success {
+		return ""
+	}
+	m := &metav1.PartialObjectMetadata{}
+	if decodeObject(o.Body, o.ContentType, m) != nil || m.Name == "" {
+		return ""
+	}
+	return p.reader.storeKey(client.ObjectKey{Namespace: w.Namespace, Name: m.Name})
+}
+
+// recordStatus files a deletion that was answered with a Status.
+func (p *part) recordStatus(key string, status *metav1.Status, sent uint64) {
+	if status.Details == nil || status.Details.UID == "" {
+		p.overlay.putHole(key)
+		return
+	}
+	p.overlay.putTombstone(key, status.Details.UID, sent)
+}
+
+// recordObject files a write that was answered with the object. deleted tells that the write was its deletion.
+func (p *part) recordObject(key string, in runtime.Object, deleted bool, sent uint64) {
+	m, ok := in.(metav1.Object)
+	if !ok || !isNumber(m.GetResourceVersion()) {
+		p.overlay.putHole(key)
+		return
+	}
+	if deleted || m.GetDeletionTimestamp() != nil {
+		held, known := p.finalized(in, m)
+		if !known {
+			p.overlay.putHole(key)
+			return
+		}
+		if !held {
+			p.overlay.putTombstone(key, m.GetUID(), sent)
+			return
+		}
+	}
+	hidden, known := p.scope.hides(m)
+	if !known {
+		p.overlay.putHole(key)
+		return
+	}
+	version, uid := m.GetResourceVersion(), m.GetUID()
+	if hidden {
+		p.overlay.putAnswer(key, nil, uid, version, sent)
+		return
+	}
+	_, obj, err := p.prepare(in)
+	if err != nil {
+		p.overlay.putHole(key)
+		return
+	}
+	p.overlay.putAnswer(key, obj, uid, version, sent)
+}
+
+// finalized reports whether an object that is being deleted is still there: it has finalizers or its grace
+// period runs. A Namespace has finalizers of its own in its spec; known is false where they cannot be seen.
+func (p *part) finalized(obj runtime.Object, m metav1.Object) (held, known bool) {
+	if len(m.GetFinalizers()) > 0 {
+		return true, true
+	}
+	if grace := m.GetDeletionGracePeriodSeconds(); grace != nil && *grace > 0 {
+		return true, true
+	}
+	if gvk := p.set.entry.gvk; gvk.Group != "" || gvk.Kind != "Namespace" {
+		return false, true
+	}
+	switch apiutil.FormOf(obj) {
+	case apiutil.Typed:
+		f := reflect.ValueOf(obj).Elem().FieldByName("Spec")
+		if f.Kind() == reflect.Struct {
+			f = f.FieldByName("Finalizers")
+		}
+		if f.Kind() != reflect.Slice {
+			return false, false
+		}
+		return f.Len() > 0, true
+	case apiutil.Unstructured:
+		names, _, err := unstructured.NestedSlice(obj.(*unstructured.Unstructured).Object, "spec", "finalizers")
+		return len(names) > 0, err == nil
+	default:
+		return false, false
+	}
+}
+
+// decode turns the body of an answer into an object as the part stores it. ok is false if the body does not
+// tell all that the store would hold.
+func (p *part) decode(w *client.Write, o *client.Outcome) (_ runtime.Object, ok bool) {
+	switch p.set.form {
+	case apiutil.Typed:
+		if w.Form == apiutil.Metadata {
+			return nil, false
+		}
+	case apiutil.Unstructured:
+		if w.Form != apiutil.Unstructured {
+			return nil, false // a typed answer may lack fields that the type does not know
+		}
+	}
+	if !p.tellsKind(w, o) {
+		return nil, false // of a sub-resource such as Scale
+	}
+	obj := p.source.item()
+	if err := decodeObject(o.Body, o.ContentType, obj); err != nil {
+		return nil, false
+	}
+	return obj, true
+}
+
+// tellsKind reports whether a body holds an object of the part's kind, or its metadata.
+func (p *part) tellsKind(w *client.Write, o *client.Outcome) bool {
+	tm, ok := typeIn(o)
+	if !ok {
+		return false
+	}
+	if w.Form == apiutil.Metadata && tm.Kind == "PartialObjectMetadata" {
+		return true
+	}
+	return tm.GroupVersionKind() == p.set.entry.gvk
+}
+
+// typeIn reads the kind that a body says it is.
+func typeIn(o *client.Outcome) (tm metav1.TypeMeta, ok bool) {
+	if !isProtobuf(o.ContentType) {
+		return tm, json.Unmarshal(o.Body, &tm) == nil
+	}
+	data, found := bytes.CutPrefix(o.Body, protobufMagic)
+	var unknown runtime.Unknown
+	if !found || unknown.Unmarshal(data) != nil {
+		return tm, false
+	}
+	return metav1.TypeMeta{APIVersion: unknown.APIVersion, Kind: unknown.Kind}, true
+}
+
+// statusOf returns the Status that a body holds, or nil.
+func statusOf(o *client.Outcome) *metav1.Status {
+	tm, ok := typeIn(o)
+	if !ok || tm.Kind != "Status" {
+		return nil
+	}
+	status := &metav1.Status{}
+	if !isProtobuf(o.ContentType) {
+		if json.Unmarshal(o.Body, status) != nil {
+			return nil
+		}
+		return status
+	}
+	var unknown runtime.Unknown
+	if unknown.Unmarshal(o.Body[len(protobufMagic):]) != nil || status.Unmarshal(unknown.Raw) != nil {
+		return nil
+	}
+	return status
+}
+
+// recordDeleteAllOf leaves a hole for every object that the deletion may have reached: those its answer lists
+// and those stored that its namespace and selectors cover.
+func (p *part) recordDeleteAllOf(w *client.Write, o *client.Outcome) {
+	keys := map[string]bool{}
+	item := func() runtime.Object { return &metav1.PartialObjectMetadata{} }
+	if list, err := decodeList(o.Body, o.ContentType, item); err == nil && o.Err == nil {
+		for _, obj := range list.Items {
+			if key, err := keyOf(obj); err == nil {
+				keys[key] = true
+			}
+		}
+	}
+	opts := w.List
+	if opts == nil {
+		opts = &client.ListOptions{}
+	}
+	// Field selectors are the server's; what they might cover is covered here.
+	q := &query{selector: opts.LabelSelector, index: indexNames(p.set.form)}
+	if p.set.namespaced && w.Namespace != "" {
+		q.prefix = w.Namespace + "/"
+	}
+	// The overlay's own objects are as good as stored ones.
+	for key, s := range p.overlay.snapshot(q.covers) {
+		if s.answer != nil && s.answer.obj != nil && (q.selector == nil || matchesLabels(s.answer.obj, q.selector)) {
+			keys[key] = true
+		}
+	}
+	found, _, err := p.store.query(q)
+	if err == nil {
+		for _, f := range found {
+			keys[f.key] = true
+		}
+	}
+	for key := range keys {
+		p.overlay.putHole(key)
+	}
+}
