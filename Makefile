@@ -12,7 +12,8 @@ API    := test/apiparity/controller-runtime-v0.25.1.txt
 RACE_SERVER := ./storage/...
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-root test-store test-server test-test race api apiserver lint tidy
+
+.PHONY: help run test test-root test-store test-server test-test race bench api apiserver lint tidy
 
 help: ## Say what each target does.
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +40,9 @@ race: ## Root module and storage engine, five times over with the race detector.
 	go test -race -count=5 ./...
 	cd test/apiserver && go test -race -count=5 -timeout 60m $(RACE_SERVER)
 
+bench: ## Measure against controller-runtime v0.25.1, side by side; results also in bin/bench.json.
+	@mkdir -p bin && cd test/bench && go run . -json $(CURDIR)/bin/bench.json
+
 api: ## Compare our exported API with controller-runtime's, package by package.
 	@cd test/apiparity && go run . check -share $(CURDIR)/$(API) $(CURDIR) $(CURDIR)/test
 
@@ -53,6 +57,7 @@ lint: ## gofmt and vet over every module, also for macOS and Windows.
 	cd test && go vet ./...
 	cd test/apiserver && go vet ./...
 	cd test/apiparity && go vet ./...
+	cd test/bench && go vet ./...
 
 tidy: ## go mod tidy in every module.
-	@for m in . test test/apiserver test/apiparity; do (cd $$m && go mod tidy) || exit 1; done
+	@for m in . test test/apiserver test/apiparity test/bench; do (cd $$m && go mod tidy) || exit 1; done

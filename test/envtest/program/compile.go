@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 )
@@ -20,8 +21,6 @@ const (
 	tellEvery = 5 * time.Second
 	// longBuild is how long a first build may take on a small machine.
 	longBuild = 8 * time.Minute
-	// kubernetes is the version the program is stamped with: what it is built of.
-	kubernetes = "v1.37.2"
 )
 
 // started is about when this process began, which is what test.timeout counts
@@ -45,24 +44,18 @@ func fits(target string) error {
 	return fmt.Errorf("the API server program is not built yet, and a build may take longer than this test's time limit of %v leaves: run %q first, or give the test more time with -timeout", limit, buildCommand)
 }
 
-// ldflags stamp the version, which clients such as kubectl parse, and leave
-// out symbols, which halves what the linker has to write.
-func ldflags() string {
-	const pkg = "k8s.io/component-base/version."
-	major, minor, _ := strings.Cut(strings.TrimPrefix(kubernetes, "v"), ".")
-	minor, _, _ = strings.Cut(minor, ".")
-	return strings.Join([]string{
-		"-s", "-w",
-		"-X", pkg + "gitVersion=" + kubernetes,
-		"-X", pkg + "gitMajor=" + major,
-		"-X", pkg + "gitMinor=" + minor,
-		"-X", pkg + "gitTreeState=clean",
-	}, " ")
-}
+// ldflagsFile lies beside the program's source and holds, on one line, the
+// linker flags that stamp the version of Kubernetes it is built of, which
+// clients such as kubectl parse.
+const ldflagsFile = "LDFLAGS"
 
 // compile runs go build in source and tells progress how far it is.
 func compile(ctx context.Context, source, target string, progress io.Writer) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-v", "-buildvcs=false", "-trimpath", "-ldflags", ldflags(), "-o", target, ".")
+	ldflags, err := os.ReadFile(filepath.Join(source, ldflagsFile))
+	if err != nil {
+		return fmt.Errorf("build the API server program: %w", err)
+	}
+	cmd := exec.CommandContext(ctx, "go", "build", "-v", "-buildvcs=false", "-ldflags", strings.TrimSpace(string(ldflags)), "-o", target, ".")
 	cmd.Dir, cmd.Env = source, goEnv()
 	said, err := cmd.StderrPipe()
 	if err != nil {

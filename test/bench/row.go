@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: The Wherry Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+)
+
+// A unit is what a figure counts.
+type unit string
+
+const (
+	cpu    unit = "CPU/op"    // microseconds of process CPU time; timed
+	allocs unit = "allocs/op" // exact
+	bytes  unit = "B/op"      // exact
+	size   unit = "MB"        // exact: stripped binary
+	count  unit = "count"     // exact
+)
+
+// exact units are the same in each run.
+func (u unit) exact() bool { return u != cpu }
+
+// row is one piece of work done by both libraries.
+type row struct {
+	name string
+	// n is how many operations one round does.
+	n int
+	// targets are the ratios to reach, ours to theirs, by unit; only units with
+	// a target are reported, zero means reported without one.
+	targets map[unit]float64
+	// ours and theirs make the work ready and return what does it n times.
+	ours, theirs func() (work, error)
+	// fixed, instead of ours and theirs, gives figures that are not run n times.
+	fixed func() (map[unit][2]float64, error)
+}
+
+// work does n operations.
+type work func(n int) error
+
+// result is one figure of a row, for both libraries.
+type result struct {
+	Name   string  `json:"name"`
+	Unit   unit    `json:"unit"`
+	Exact  bool    `json:"exact"`
+	Ours   float64 `json:"ours"`
+	Theirs float64 `json:"theirs"`
+	Ratio  float64 `json:"ratio"`
+	Target float64 `json:"target,omitempty"`
+	Hit    bool    `json:"hit"`
+}
+
+var heading = fmt.Sprintf("%-44s %-10s %-6s %12s %12s %7s %7s", "row", "unit", "", "ours", "theirs", "ratio", "target")
+
+func (r result) String() string {
+	kind, verdict := "timed", ""
+	if r.Exact {
+		kind = "exact"
+	}
+	target := "-"
+	if r.Target > 0 {
+		target, verdict = fmt.Sprintf("%.2f", r.Target), " miss"
+		if r.Hit {
+			verdict = " hit"
+		}
+	}
+	return fmt.Sprintf("%-44s %-10s %-6s %12.1f %12.1f %7.2f %7s%s", r.Name, r.Unit, kind, r.Ours, r.Theirs, r.Ratio, target, verdict)
+}
+
+// measure runs the row and gives a result for each unit that has a target.
+func (r row) measure(rounds int) ([]result, error) {
+	figures, err := r.figures(rounds)
+	if err != nil {
+		return nil, err
+	}
+	var out []result
+	for _, u := range []unit{cpu, allocs, bytes, size, count} {
+		target, wanted := r.targets[u]
+		both, measured := figures[u]
+		if !wanted || !measured {
+			continue
+		}
+		ratio := both[0] / both[1]
+		out = append(out, result{
+			Name: r.name, Unit: u, Exact: u.exact(), Ours: both[0], Theirs: both[1],
+			Ratio: ratio, Target: target, Hit: target > 0 && ratio <= target,
+		})
+	}
+	return out, nil
+}
+
+// figures runs both sides in turns and takes the median of each.
+func (r row) figures(rounds int) (map[unit][2]float64, error) {
+	if r.fixed != nil {
+		return r.fixed()
+	}
+	ours, err := r.ours()
+	if err != nil {
+		return nil, fmt.Errorf("ours: %w", err)
+	}
+	theirs, err := r.theirs()
+	if err != nil {
+		return nil, fmt.Errorf("theirs: %w", err)
+	}
+	samples := map[unit]*[2][]float64{cpu: {}, allocs: {}, bytes: {}}
+	for round := range rounds + 1 {
+		for side, do := range []work{ours, theirs} {
+			one, err := sample(do, r.n)
+			if err != nil {
+				return nil, fmt.Errorf("side %d: %w", side, err)
+			}
+			if round == 0 {
+				continue // a warm-up: pools fill, code pages load
+			}
+			for u, v := range one {
+				samples[u][side] = append(samples[u][side], v)
+			}
+		}
+	}
+	out := map[unit][2]float64{}
+	for u, both := range samples {
+		out[u] = [2]float64{median(both[0]), median(both[1])}
+	}
+	return out, nil
+}
+
+// sample does the work once and returns its cost per operation.
+func sample(do work, n int) (map[unit]float64, error) {
+	runtime.GC()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	start := cpuTime()
+	if err := do(n); err != nil {
+		return nil, err
+	}
+	spent := cpuTime() - start
+	runtime.ReadMemStats(&after)
+	per := float64(n)
+	return map[unit]float64{
+		cpu:    float64(spent) / float64(time.Microsecond) / per,
+		allocs: float64(after.Mallocs-before.Mallocs) / per,
+		bytes:  float64(after.TotalAlloc-before.TotalAlloc) / per,
+	}, nil
+}
+
+func median[T cmp.Ordered](all []T) T {
+	sorted := slices.Sorted(slices.Values(all))
+	return sorted[len(sorted)/2]
+}

@@ -1,0 +1,193 @@
+// SPDX-FileCopyrightText: The Wherry Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package envtest_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/wherry-dev/wherry/test/envtest"
+	"github.com/wherry-dev/wherry/test/envtest/program"
+)
+
+// pretend makes this test binary act as a broken API server, or as a test that
+// dies with a server running.
+const pretend = "WHERRY_TEST_PRETEND"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(pretend) {
+	case "":
+		os.Exit(m.Run())
+	case "garbage":
+		fmt.Println("hello")
+		_, _ = io.Copy(io.Discard, os.Stdin)
+	case "mute":
+		_, _ = io.Copy(io.Discard, os.Stdin)
+	case "deaf":
+		fmt.Fprintln(os.Stderr, "never mind")
+		select {}
+	case "dead":
+		fmt.Fprintln(os.Stderr, "no room on this disk")
+		os.Exit(3)
+	case "orphan":
+		_ = os.Unsetenv(pretend)
+		env := &envtest.Environment{}
+		cfg, err := env.Start()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		fmt.Println(cfg.Host)
+		select {} // until killed
+	}
+}
+
+func TestStartErrors(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, program, pretend string
+		want                   []string
+	}{
+		{"no such program", filepath.Join(t.TempDir(), "absent"), "", []string{program.Env, "absent", "unset it"}},
+		{"a folder", t.TempDir(), "", []string{program.Env, "folder"}},
+		{"not a ready line", self, "garbage", []string{"ready line", "hello"}},
+		{"never ready", self, "mute", []string{"not ready within 1s"}},
+		{"never ready, never stops", self, "deaf", []string{"not ready within 1s", "never mind", "killed"}},
+		{"dies", self, "dead", []string{"ended before it was ready", "exit status 3", "no room on this disk"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Setenv(program.Env, c.program)
+			t.Setenv(pretend, c.pretend)
+			env := &envtest.Environment{ControlPlaneStartTimeout: time.Second, ControlPlaneStopTimeout: time.Second}
+			_, err := env.Start()
+			if err == nil {
+				t.Fatal("Start succeeded")
+			}
+			for _, w := range c.want {
+				if !strings.Contains(err.Error(), w) {
+					t.Errorf("error %q does not say %q", err, w)
+				}
+			}
+			if err := env.Stop(); err != nil {
+				t.Errorf("Stop after a failed Start: %v", err)
+			}
+		})
+	}
+}
+
+func TestStartAndStop(t *testing.T) {
+	env := &envtest.Environment{}
+	cfg, err := env.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := env.Start(); err == nil {
+		t.Error("a second Start succeeded while the first server runs")
+	}
+	c := kubernetes.NewForConfigOrDie(cfg)
+	ns, err := c.CoreV1().Namespaces().Get(t.Context(), metav1.NamespaceDefault, metav1.GetOptions{})
+	if err != nil || ns.UID == "" {
+		t.Errorf("namespace default: %v, %v", ns, err)
+	}
+	if err := env.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if alive(t, cfg) {
+		t.Error("the server answers after Stop")
+	}
+	if err := env.Stop(); err != nil {
+		t.Errorf("second Stop: %v", err)
+	}
+}
+
+// TestDataSurvivesARestart restarts the server on the same folder and port.
+func TestDataSurvivesARestart(t *testing.T) {
+	env := &envtest.Environment{ControlPlane: envtest.ControlPlane{Etcd: &envtest.Etcd{DataDir: t.TempDir()}}}
+	start := func() *kubernetes.Clientset {
+		cfg, err := env.Start()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return kubernetes.NewForConfigOrDie(cfg)
+	}
+	t.Cleanup(func() {
+		if err := env.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kept", Namespace: metav1.NamespaceDefault}}
+	before, err := start().CoreV1().ConfigMaps(cm.Namespace).Create(t.Context(), cm, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := env.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	after, err := start().CoreV1().ConfigMaps(cm.Namespace).Get(t.Context(), cm.Name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after.UID != before.UID || after.ResourceVersion != before.ResourceVersion {
+		t.Errorf("after the restart: UID %s at %s, before it: UID %s at %s", after.UID, after.ResourceVersion, before.UID, before.ResourceVersion)
+	}
+}
+
+// TestServerEndsWithItsTest kills a test process that has a server running: the
+// server must not outlive it.
+func TestServerEndsWithItsTest(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	test := exec.CommandContext(t.Context(), self)
+	test.Env = append(os.Environ(), pretend+"=orphan")
+	test.Stderr = os.Stderr
+	out, err := test.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := test.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var host string
+	if _, err := fmt.Fscanln(out, &host); err != nil {
+		t.Fatalf("the test process did not print its server: %v", err)
+	}
+	cfg := &rest.Config{Host: host, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
+	if !alive(t, cfg) {
+		t.Fatalf("no server at %s", host)
+	}
+	_ = test.Process.Kill()
+	_ = test.Wait()                                                                                      // it reports the kill
+	for deadline := time.Now().Add(10 * time.Second); alive(t, cfg); time.Sleep(50 * time.Millisecond) { // another process: nothing to wait on
+		if time.Now().After(deadline) {
+			t.Fatal("the server outlived the test process")
+		}
+	}
+}
+
+// alive reports whether a server answers, whatever it answers.
+func alive(t *testing.T, cfg *rest.Config) bool {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	err := kubernetes.NewForConfigOrDie(cfg).RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+	return err == nil || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown
+}
