@@ -71,7 +71,7 @@ func replay(t *testing.T, script string) string {
 		for _, shown := range s.run(strings.Fields(line)) {
 			out.WriteString("> " + shown + "\n")
 		}
-		if s.q.phase == running {
+		if !s.q.ShuttingDown() {
 			check(t, s.q)
 		}
 	}
@@ -230,6 +230,8 @@ func (s *stage) get() []string {
 }
 
 func (s *stage) depth() []string {
+	s.q.mu.Lock() // the gauges are changed with the lock held
+	defer s.q.mu.Unlock()
 	var shown []string
 	for p, n := range s.depths {
 		if n != 0 {
