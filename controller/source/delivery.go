@@ -1,0 +1,199 @@
+// SPDX-FileCopyrightText: The Wherry Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/wherry-dev/wherry/client"
+	"github.com/wherry-dev/wherry/client/log"
+	"github.com/wherry-dev/wherry/controller/event"
+	"github.com/wherry-dev/wherry/controller/fault"
+	"github.com/wherry-dev/wherry/controller/handler"
+	"github.com/wherry-dev/wherry/controller/predicate"
+	"github.com/wherry-dev/wherry/controller/priorityqueue"
+)
+
+// delivery carries the events of one run through predicates and handler into
+// the queue. It is what an informer knows as an event handler.
+type delivery[object any, request comparable] struct {
+	ctx        context.Context
+	source     string
+	predicates []predicate.TypedPredicate[object]
+	handler    handler.TypedEventHandler[object, request]
+	queue      workqueue.TypedRateLimitingInterface[request]
+	traced     *priorityqueue.Traced[request] // queue, if it remembers causes
+	faults     *fault.Keeper
+	inline     bool
+}
+
+var _ toolscache.ResourceEventHandler = (*delivery[client.Object, int])(nil)
+
+func deliver[object any, request comparable](
+	ctx context.Context,
+	source string,
+	h handler.TypedEventHandler[object, request],
+	predicates []predicate.TypedPredicate[object],
+	queue workqueue.TypedRateLimitingInterface[request],
+) *delivery[object, request] {
+	d := &delivery[object, request]{
+		ctx: ctx, source: source, predicates: predicates, handler: h, queue: queue,
+		faults: fault.FromContext(ctx),
+		inline: handler.Inline(h),
+	}
+	for _, p := range predicates {
+		d.inline = d.inline && predicate.Inline(p)
+	}
+	if causal, ok := queue.(priorityqueue.Causal[request]); ok {
+		d.traced = priorityqueue.Trace(causal)
+		d.queue = d.traced
+	}
+	return d
+}
+
+// Inline tells the cache whether it may deliver while it changes its store:
+// only if nothing here calls a user's function.
+func (d *delivery[object, request]) Inline() bool { return d.inline }
+
+// OnAdd implements ResourceEventHandler.
+func (d *delivery[object, request]) OnAdd(obj any, isInInitialList bool) {
+	o, ok := d.typed(obj)
+	if !ok {
+		return
+	}
+	e := event.TypedCreateEvent[object]{Object: o, IsInInitialList: isInInitialList}
+	for _, p := range d.predicates {
+		if !d.asked(obj, func() bool { return p.Create(e) }) {
+			return
+		}
+	}
+	why := priorityqueue.Created
+	if isInInitialList {
+		why = priorityqueue.Initial
+	}
+	d.because(why, obj)
+	d.handled(obj, func() { d.handler.Create(d.ctx, e, d.queue) })
+}
+
+// OnUpdate implements ResourceEventHandler.
+func (d *delivery[object, request]) OnUpdate(oldObj, newObj any) {
+	before, ok := d.typed(oldObj)
+	if !ok {
+		return
+	}
+	after, ok := d.typed(newObj)
+	if !ok {
+		return
+	}
+	e := event.TypedUpdateEvent[object]{ObjectOld: before, ObjectNew: after}
+	for _, p := range d.predicates {
+		if !d.asked(newObj, func() bool { return p.Update(e) }) {
+			return
+		}
+	}
+	why := priorityqueue.Updated
+	if sameVersion(oldObj, newObj) {
+		why = priorityqueue.Resynced
+	}
+	d.because(why, newObj)
+	d.handled(newObj, func() { d.handler.Update(d.ctx, e, d.queue) })
+}
+
+// OnDelete implements ResourceEventHandler.
+func (d *delivery[object, request]) OnDelete(obj any) {
+	e := event.TypedDeleteEvent[object]{}
+	if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+		e.DeleteStateUnknown = true
+		obj = tombstone.Obj
+	}
+	o, ok := d.typed(obj)
+	if !ok {
+		return
+	}
+	e.Object = o
+	for _, p := range d.predicates {
+		if !d.asked(obj, func() bool { return p.Delete(e) }) {
+			return
+		}
+	}
+	d.because(priorityqueue.Deleted, obj)
+	d.handled(obj, func() { d.handler.Delete(d.ctx, e, d.queue) })
+}
+
+// generic delivers an event of a channel.
+func (d *delivery[object, request]) generic(e event.TypedGenericEvent[object]) {
+	for _, p := range d.predicates {
+		if !d.asked(e.Object, func() bool { return p.Generic(e) }) {
+			return
+		}
+	}
+	d.because(priorityqueue.Generic, e.Object)
+	d.handled(e.Object, func() { d.handler.Generic(d.ctx, e, d.queue) })
+}
+
+// typed asserts the object's type; an informer that holds another one is a
+// mistake in how the source was made.
+func (d *delivery[object, request]) typed(obj any) (object, bool) {
+	o, ok := obj.(object)
+	if !ok {
+		log.FromContext(d.ctx).Error(nil, "Ignored an event with an object of another type", "source", d.source, "type", fmt.Sprintf("%T", obj))
+	}
+	return o, ok
+}
+
+// asked runs a predicate. One that panics lets the event through: one
+// reconcile too many does no harm, one too few may.
+func (d *delivery[object, request]) asked(obj any, ask func() bool) (pass bool) {
+	if d.inline {
+		return ask()
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			d.faults.Note(fault.Predicate, nameOf(obj), fmt.Errorf("%s: predicate panicked: %v", d.source, r))
+			pass = true
+		}
+	}()
+	return ask()
+}
+
+// handled runs the handler.
+func (d *delivery[object, request]) handled(obj any, handle func()) {
+	if d.inline {
+		handle()
+		return
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			d.faults.Note(fault.Handler, nameOf(obj), fmt.Errorf("%s: event handler panicked: %v", d.source, r))
+		}
+	}()
+	handle()
+}
+
+func (d *delivery[object, request]) because(e priorityqueue.Event, obj any) {
+	if d.traced != nil {
+		d.traced.Because(priorityqueue.Cause{Source: d.source, Event: e, Object: nameOf(obj)})
+	}
+}
+
+func nameOf(obj any) types.NamespacedName {
+	if o, ok := obj.(client.Object); ok && o != nil {
+		return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
+	}
+	return types.NamespacedName{}
+}
+
+func sameVersion(before, after any) bool {
+	b, ok := before.(client.Object)
+	if !ok {
+		return false
+	}
+	a, ok := after.(client.Object)
+	return ok && a.GetResourceVersion() == b.GetResourceVersion()
+}
