@@ -1,0 +1,306 @@
+// SPDX-FileCopyrightText: The Wherry Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/wherry-dev/wherry/client/apiutil"
+	"github.com/wherry-dev/wherry/client/log"
+	"github.com/wherry-dev/wherry/controller/fault"
+	"github.com/wherry-dev/wherry/controller/reconcile"
+	"github.com/wherry-dev/wherry/controller/source"
+)
+
+// controller is the one implementation of TypedController.
+type controller[request comparable] struct {
+	name       string
+	options    TypedOptions[request]
+	log        logr.Logger
+	metrics    *meter
+	retries    []outcome
+	reconciler reconcile.TypedReconciler[request]
+
+	mu      sync.Mutex
+	sources []source.TypedSource[request]
+	term    *term[request] // from Start or Warmup until it has ended
+	started bool           // whether Start is under way
+
+	claim   func() (release func(), err error) // takes the name; nil if nobody else may mind
+	release func()                             // gives the name back
+}
+
+// term is what exists from one start to its end: the queue and the running
+// sources.
+type term[request comparable] struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	intake intake[request]
+	queue  workqueue.TypedRateLimitingInterface[request]
+	faults *fault.Keeper
+	sync   func() error // starts the sources and waits for them, once
+
+	mu   sync.Mutex
+	runs []source.Run
+	wg   sync.WaitGroup // goroutines that start sources
+}
+
+// GetLogger implements TypedController.
+func (c *controller[request]) GetLogger() logr.Logger { return c.log }
+
+// NeedLeaderElection tells the manager whether the controller must wait for
+// the lease.
+func (c *controller[request]) NeedLeaderElection() bool { return *c.options.NeedLeaderElection }
+
+// String names the controller where the manager lists what it runs.
+func (c *controller[request]) String() string { return fmt.Sprintf("controller %q", c.name) }
+
+// Watch implements TypedController.
+func (c *controller[request]) Watch(src source.TypedSource[request]) error {
+	if apiutil.IsNil(src) {
+		return fmt.Errorf("controller %q: the source is nil", c.name)
+	}
+	if v, ok := src.(interface{ Validate() error }); ok {
+		if err := v.Validate(); err != nil {
+			return fmt.Errorf("controller %q: %w", c.name, err)
+		}
+	}
+	c.mu.Lock()
+	c.sources = append(c.sources, src)
+	t := c.term
+	c.mu.Unlock()
+	if t == nil {
+		return nil
+	}
+	_, err := c.startSource(t, src)
+	return err
+}
+
+// Warmup starts the sources and fills the queue ahead of Start, if the
+// controller is set to. It returns when the sources have synced.
+func (c *controller[request]) Warmup(ctx context.Context) error {
+	if !*c.options.EnableWarmup {
+		return nil
+	}
+	t := c.beginTerm(ctx)
+	err := t.sync()
+	if err == nil {
+		return nil
+	}
+	c.mu.Lock()
+	started := c.started
+	c.mu.Unlock()
+	if !started { // else Start sees the same error and ends the term
+		c.endTerm(t)
+	}
+	return err
+}
+
+// Start implements TypedController.
+func (c *controller[request]) Start(ctx context.Context) error {
+	c.mu.Lock()
+	if c.started {
+		c.mu.Unlock()
+		return fmt.Errorf("controller %q is running already; was it added to a manager twice?", c.name)
+	}
+	if c.claim != nil && c.release == nil {
+		release, err := c.claim()
+		if err != nil {
+			c.mu.Unlock()
+			return err
+		}
+		c.release = release
+	}
+	c.started = true
+	c.mu.Unlock()
+
+	t := c.beginTerm(ctx)
+	defer c.endTerm(t)
+	// After a warm-up the term has another context: it ends with the earlier.
+	defer context.AfterFunc(ctx, t.cancel)()
+	if err := t.sync(); err != nil || t.ctx.Err() != nil {
+		return err
+	}
+	c.serve(ctx, t)
+	return nil
+}
+
+// beginTerm makes the term unless Warmup has. What Warmup made is of no use
+// once its context has ended.
+func (c *controller[request]) beginTerm(ctx context.Context) *term[request] {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.term != nil && c.term.ctx.Err() == nil {
+		return c.term
+	}
+	t := &term[request]{faults: fault.NewKeeper(c.name, c.log)}
+	t.queue = c.options.NewQueue(c.name, c.options.RateLimiter)
+	t.intake = newIntake(t.queue)
+	ctx = fault.IntoContext(log.IntoContext(ctx, c.log), t.faults)
+	t.ctx, t.cancel = context.WithCancel(ctx)
+	t.sync = sync.OnceValue(func() error { return c.syncSources(t) })
+	context.AfterFunc(t.ctx, t.queue.ShutDown)
+	c.term = t
+	return t
+}
+
+// endTerm stops whatever still runs, waits for it and leaves the controller as
+// it was before Start.
+func (c *controller[request]) endTerm(t *term[request]) {
+	t.cancel()
+	t.queue.ShutDown()
+	t.wait()
+	c.metrics.active.Set(0)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.term, c.started = nil, false
+	if c.claim != nil {
+		c.release()
+		c.release = nil
+	}
+}
+
+// serve runs the workers until the term ends. Reconciles get Start's context,
+// not that of a warm-up.
+func (c *controller[request]) serve(ctx context.Context, t *term[request]) {
+	c.log.Info("Starting workers", "worker count", c.options.MaxConcurrentReconciles)
+	c.metrics.workers.Set(float64(c.options.MaxConcurrentReconciles))
+	var workers sync.WaitGroup
+	for range c.options.MaxConcurrentReconciles {
+		workers.Go(func() {
+			for c.work(ctx, t) {
+			}
+		})
+	}
+	<-t.ctx.Done()
+	c.log.Info("Shutdown signal received, waiting for all workers to finish")
+	t.queue.ShutDown()
+	workers.Wait()
+	c.log.Info("All workers finished")
+}
+
+// syncSources starts all sources and waits for them.
+func (c *controller[request]) syncSources(t *term[request]) error {
+	c.mu.Lock()
+	sources := append([]source.TypedSource[request](nil), c.sources...)
+	c.mu.Unlock()
+	c.log.Info("Starting Controller")
+	errs := make([]error, len(sources))
+	var wg sync.WaitGroup
+	for i, src := range sources {
+		wg.Go(func() {
+			waiting, cancel := context.WithTimeout(t.ctx, c.options.CacheSyncTimeout)
+			defer cancel()
+			errs[i] = c.syncSource(waiting, t, src)
+		})
+	}
+	wg.Wait()
+	if t.ctx.Err() != nil {
+		return nil // a stop that was asked for is no failure
+	}
+	return errors.Join(errs...)
+}
+
+// syncSource starts one source and waits for it until ctx ends.
+func (c *controller[request]) syncSource(ctx context.Context, t *term[request], src source.TypedSource[request]) error {
+	type started struct {
+		run source.Run
+		err error
+	}
+	done := make(chan started, 1)
+	t.wg.Go(func() {
+		run, err := c.startSource(t, src)
+		done <- started{run, err}
+	})
+	var s started
+	select {
+	case s = <-done:
+	case <-ctx.Done():
+		return fmt.Errorf("controller %q: Start of %v has not returned within %s; a source must not block", c.name, src, c.options.CacheSyncTimeout)
+	}
+	if s.err != nil {
+		return fmt.Errorf("controller %q: %v: %w", c.name, src, s.err)
+	}
+	if err := s.run.WaitForSync(ctx); err != nil {
+		return fmt.Errorf("controller %q: %v did not sync within %s: %w", c.name, src, c.options.CacheSyncTimeout, err)
+	}
+	return nil
+}
+
+// startSource starts a source for the term.
+func (c *controller[request]) startSource(t *term[request], src source.TypedSource[request]) (source.Run, error) {
+	c.log.Info("Starting EventSource", "source", fmt.Sprintf("%v", src))
+	run, err := runSource(t.ctx, src, t.queue)
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	t.runs = append(t.runs, run)
+	t.mu.Unlock()
+	return run, nil
+}
+
+// runSource starts a source so that it can be waited for as well as it allows.
+func runSource[request comparable](ctx context.Context, src source.TypedSource[request], queue workqueue.TypedRateLimitingInterface[request]) (source.Run, error) {
+	if runner, ok := src.(source.TypedRunner[request]); ok {
+		return runner.StartRun(ctx, queue)
+	}
+	if err := src.Start(ctx, queue); err != nil {
+		return nil, err
+	}
+	foreign := foreignRun{wait: func(context.Context) error { return nil }}
+	if syncing, ok := src.(source.TypedSyncingSource[request]); ok {
+		foreign.wait = syncing.WaitForSync
+	}
+	return foreign, nil
+}
+
+// foreignRun is a run of a source that tells nothing about its end.
+type foreignRun struct{ wait func(context.Context) error }
+
+func (r foreignRun) WaitForSync(ctx context.Context) error { return r.wait(ctx) }
+func (r foreignRun) Done() <-chan struct{}                 { return closed }
+
+var closed = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+// stopPatience is how long the end of a term waits for each source to let go.
+// Those of package source do so at once; a source whose Start blocks may not.
+const stopPatience = 10 * time.Second
+
+// wait waits until the sources have let go, or loses patience.
+func (t *term[request]) wait() {
+	over := time.NewTimer(stopPatience)
+	defer over.Stop()
+	starters := make(chan struct{})
+	go func() {
+		t.wg.Wait()
+		close(starters)
+	}()
+	select {
+	case <-starters:
+	case <-over.C:
+		return
+	}
+	t.mu.Lock()
+	runs := append([]source.Run(nil), t.runs...)
+	t.mu.Unlock()
+	for _, r := range runs {
+		select {
+		case <-r.Done():
+		case <-over.C:
+			return
+		}
+	}
+}
