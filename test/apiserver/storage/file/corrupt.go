@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/value"
 )
 
 // maxCorruptObjects is how many unreadable objects one list names before it gives up.
@@ -38,12 +39,24 @@ func (e *unreadableError) Error() string {
 }
 func (e *unreadableError) Unwrap() []error { return []error{e.step, e.cause} }
 
-func corruptIfAsked(step error, rev int64, err error) error {
-	if unsafeDeletionAllowed() {
-		return &unreadableError{step, rev, err}
+// tellingTransformer marks the errors of a transformer as those of an unreadable object.
+type tellingTransformer struct{ value.Transformer }
+
+func (t tellingTransformer) TransformFromStorage(ctx context.Context, data []byte, dataCtx value.Context) ([]byte, bool, error) {
+	out, stale, err := t.Transformer.TransformFromStorage(ctx, data, dataCtx)
+	if err != nil {
+		err = &unreadableError{step: errTransform, cause: err}
 	}
-	if step == errTransform {
-		return storage.NewInternalError(err)
+	return out, stale, err
+}
+
+func transformFailed(key string, err error) error {
+	return storage.NewInternalError(fmt.Errorf("unable to transform key %q: %w", key, err))
+}
+
+func decodeFailed(rev int64, err error) error {
+	if unsafeDeletionAllowed() {
+		return &unreadableError{errDecode, rev, err}
 	}
 	return err
 }
@@ -66,7 +79,7 @@ type listFailures struct {
 // add takes the failure to read one object and tells whether the list should stop.
 func (l *listFailures) add(key string, err error) bool {
 	var u *unreadableError
-	if !errors.As(err, &u) {
+	if !unsafeDeletionAllowed() || !errors.As(err, &u) {
 		l.abort = err
 		return true
 	}

@@ -128,7 +128,7 @@ func (r *recovery) loadSnapshot() error {
 		r.store.note("snapshot %s cannot be read, going on from the one before: %v", name, err)
 		r.store.tree.root = nil
 		r.store.expiry.due = nil
-		r.store.rev, r.store.history.floor = 1, 1
+		r.store.rev, r.store.history.floor = firstRevision, firstRevision
 		r.store.log.id = storeID{}
 	}
 	return nil

@@ -14,7 +14,6 @@ import (
 	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/features"
@@ -79,6 +78,9 @@ func NewStorage(s *Store, o StorageOptions) (*Storage, error) {
 		st.prefix += "/"
 	}
 	st.share = o.NewFunc != nil && !s.opts.NoSharing
+	if o.Transformer != nil && unsafeDeletionAllowed() {
+		o.Transformer = tellingTransformer{o.Transformer}
+	}
 	st.setTransformer(o.Transformer)
 	return st, nil
 }
@@ -153,8 +155,13 @@ func (st *Storage) EnableResourceSizeEstimation(keys storage.KeysFunc) error {
 	return nil
 }
 
-// CompactRevision gives the oldest revision a watch can start from.
-func (st *Storage) CompactRevision() int64 { return st.store.CompactRevision() }
+// CompactRevision gives the oldest revision a watch can start from, or 0 if nothing has been forgotten yet.
+func (st *Storage) CompactRevision() int64 {
+	if floor := st.store.CompactRevision(); floor > firstRevision {
+		return floor
+	}
+	return 0
+}
 
 // key gives the store's key for a key of the interface.
 func (st *Storage) key(key string, recursive bool) (string, error) {
@@ -176,7 +183,7 @@ func (w *way) open(ctx context.Context, key string, stored []byte) (data []byte,
 		return stored, false, nil
 	}
 	if data, stale, err = w.transformer.TransformFromStorage(ctx, stored, dataContext(key)); err != nil {
-		return nil, false, corruptIfAsked(errTransform, 0, err)
+		return nil, false, transformFailed(key, err)
 	}
 	return data, stale, nil
 }
@@ -191,7 +198,7 @@ func (st *Storage) decode(data []byte, rev int64) (runtime.Object, error) {
 		obj, err = runtime.Decode(st.opts.Codec, data)
 	}
 	if err != nil {
-		return nil, corruptIfAsked(errDecode, rev, err)
+		return nil, decodeFailed(rev, err)
 	}
 	return obj, nil
 }
@@ -248,17 +255,10 @@ func (st *Storage) sharedVersion(ctx context.Context, v *version) (*object, erro
 
 // assign puts a version into out, for the caller to keep.
 func (st *Storage) assign(ctx context.Context, v *version, out runtime.Object) error {
-	target, err := conversion.EnforcePtr(out)
-	if err != nil {
-		return fmt.Errorf("the output is no pointer: %w", err)
-	}
 	if st.share {
-		o, err := st.sharedVersion(ctx, v)
-		if err != nil {
+		if o, err := st.sharedVersion(ctx, v); err != nil {
 			return st.readError(v.key, err)
-		}
-		if source := reflect.ValueOf(o.value); source.Kind() == reflect.Pointer && source.Type().Elem() == target.Type() {
-			target.Set(reflect.ValueOf(o.value.DeepCopyObject()).Elem())
+		} else if copyInto(out, o.value) {
 			return nil
 		}
 	}
@@ -266,13 +266,31 @@ func (st *Storage) assign(ctx context.Context, v *version, out runtime.Object) e
 	if err != nil {
 		return st.readError(v.key, err)
 	}
+	return st.readError(v.key, st.decodeInto(data, out, v.mod))
+}
+
+// assignData is assign for a caller who has the version's data at hand.
+func (st *Storage) assignData(v *version, data []byte, out runtime.Object) error {
+	if o := v.objects.find(st.way.Load().scope); o != nil && copyInto(out, o.value) {
+		return nil
+	}
 	return st.decodeInto(data, out, v.mod)
+}
+
+// copyInto puts a deep copy of a shared object into out, if out is of its type.
+func copyInto(out, shared runtime.Object) bool {
+	target, source := reflect.ValueOf(out), reflect.ValueOf(shared)
+	if target.Type() != source.Type() || target.Kind() != reflect.Pointer || target.IsNil() {
+		return false
+	}
+	target.Elem().Set(reflect.ValueOf(shared.DeepCopyObject()).Elem())
+	return true
 }
 
 // decodeInto fills out, whatever its type.
 func (st *Storage) decodeInto(data []byte, out runtime.Object, rev int64) error {
 	if _, _, err := st.opts.Codec.Decode(data, nil, out); err != nil {
-		return corruptIfAsked(errDecode, rev, err)
+		return decodeFailed(rev, err)
 	}
 	_ = st.setRevision(out, rev)
 	return nil

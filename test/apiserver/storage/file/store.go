@@ -39,6 +39,9 @@ type Store struct {
 	err  error // of the first Close
 }
 
+// firstRevision is that of a store in which nothing has been written yet.
+const firstRevision = 1
+
 // failure is why a store writes no more.
 type failure struct{ err error }
 
@@ -49,8 +52,8 @@ func Open(o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{opts: o, rev: 1}
-	s.history.floor = 1
+	s := &Store{opts: o, rev: firstRevision}
+	s.history.floor = firstRevision
 	s.hub.init()
 	s.queue.init()
 	s.ctx, s.stop = context.WithCancel(context.Background())
@@ -143,6 +146,14 @@ func (s *Store) CompactRevision() int64 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.history.floor
+}
+
+// Size gives the number of keys and of bytes in their values.
+func (s *Store) Size() (keys int, bytes int64) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	sum := s.tree.root.within("", "")
+	return sum.count, sum.bytes
 }
 
 // viewAt gives the store as it was at rev, or as it is if rev is 0. Of a past revision only keys with the prefix may

@@ -44,7 +44,7 @@ func (st *Storage) Create(ctx context.Context, key string, obj, out runtime.Obje
 	if out == nil {
 		return nil
 	}
-	return st.assign(ctx, r.made, out)
+	return st.assignData(r.made, data, out)
 }
 
 // put writes data under key if the key's revision is expect.
@@ -116,8 +116,8 @@ func (st *Storage) stateOf(ctx context.Context, key string, v *version, t reflec
 	if s.data, s.stale, err = st.way.Load().open(ctx, key, v.value); err != nil {
 		return nil, st.readError(key, err)
 	}
-	if err := st.assign(ctx, v, s.obj); err != nil {
-		return nil, err
+	if err := st.assignData(v, s.data, s.obj); err != nil {
+		return nil, st.readError(key, err)
 	}
 	return s, nil
 }
@@ -180,7 +180,7 @@ func (st *Storage) tryUpdate(ctx context.Context, key string, out runtime.Object
 		return false, err
 	}
 	if s.version != nil && !s.stale && bytes.Equal(data, s.data) {
-		return true, st.assign(ctx, s.version, out)
+		return true, st.assignData(s.version, data, out)
 	}
 	// NB: without a new time to live the old one goes on, as the interface says. etcd3 forgets it in that case.
 	var expires int64
@@ -194,7 +194,7 @@ func (st *Storage) tryUpdate(ctx context.Context, key string, out runtime.Object
 	if err != nil || !r.applied {
 		return false, err
 	}
-	return true, st.assign(ctx, r.made, out)
+	return true, st.assignData(r.made, data, out)
 }
 
 // Delete implements storage.Interface.
@@ -234,7 +234,7 @@ func (st *Storage) Delete(ctx context.Context, key string, out runtime.Object, p
 			if unreadable {
 				return nil
 			}
-			if err := st.assign(ctx, v, out); err != nil {
+			if err := st.assignData(v, s.data, out); err != nil {
 				return err
 			}
 			return st.setRevision(out, r.rev)
