@@ -71,15 +71,15 @@ func (b *batchState) get(key string) *version {
 func (b *batchState) add(r *request) bool {
 	for i := range r.writes {
 		w := &r.writes[i]
-		cur := b.get(w.key)
-		if w.expect == anyRevision && (w.kind == opPut || cur != nil) {
+		if w.expect == anyRevision {
 			continue
 		}
+		cur := b.get(w.key)
 		mod := int64(0)
 		if cur != nil {
 			mod = cur.mod
 		}
-		if mod != w.expect || cur == nil && w.kind == opDelete {
+		if mod != w.expect {
 			r.current, r.rev = cur, b.store.rev
 			return false
 		}
@@ -92,8 +92,12 @@ func (b *batchState) add(r *request) bool {
 }
 
 func (b *batchState) apply(r *request, w *write) {
+	prev := b.get(w.key)
+	if prev == nil && w.kind == opDelete {
+		return // there is nothing to delete, so nothing happens
+	}
 	b.rev++
-	e := &event{rev: b.rev, key: w.key, time: b.now, prev: b.get(w.key)}
+	e := &event{rev: b.rev, key: w.key, time: b.now, prev: prev}
 	if w.kind == opPut {
 		e.cur = &version{key: w.key, value: w.value, created: b.rev, mod: b.rev, expires: w.expires}
 		if e.prev != nil {
@@ -135,7 +139,8 @@ func (s *Store) append(kind frameType, count int, rev, now int64, urgent bool) e
 	if err == nil || isRefusal(err) {
 		return err
 	}
-	return s.poison(fmt.Errorf("%w: %w; the store takes no more writes until it is opened again", ErrUnknownOutcome, err))
+	s.poison(err)
+	return fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 }
 
 // publish makes durable events visible, all at once.

@@ -26,6 +26,10 @@ var (
 	// ErrUnknownOutcome is in the chain when a write failed so late that it may or may not be there after a restart.
 	ErrUnknownOutcome = errors.New("outcome unknown")
 
+	// ErrFailed is in the chain of every write that is refused because an earlier one failed: after that nobody
+	// knows what the disk holds until the store is opened again.
+	ErrFailed = errors.New("the store takes no more writes until it is opened again")
+
 	errTooLarge        = errors.New("too large")
 	errForeignSnapshot = errors.New("restore: the snapshot was taken from another store")
 )

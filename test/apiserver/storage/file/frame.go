@@ -174,12 +174,10 @@ func (r *frameReader) rest() error {
 	return io.EOF
 }
 
-// laterFrame looks behind the start of buf, which does not parse, for a whole frame of this store that was written
-// after revision rev: the sign that what does not parse was acknowledged once, as the store never writes a frame
-// before the one in front of it is durable.
-func laterFrame(buf []byte, seed uint32, rev int64) bool {
-	le := binary.LittleEndian
-	for at := 1; at+frameHeader <= len(buf); at++ {
+// scanFrames calls yield for every whole frame of a store in buf, at whatever place, until yield says no. Frames
+// inside of frames, as when an object holds a copy of a log, are not looked for.
+func scanFrames(buf []byte, seed uint32, yield func(frame) bool) {
+	for at := 0; at+frameHeader <= len(buf); at++ {
 		if buf[at] != byte(frameMagic&0xff) {
 			continue
 		}
@@ -187,17 +185,26 @@ func laterFrame(buf []byte, seed uint32, rev int64) bool {
 		if err != nil {
 			continue
 		}
-		// A value may hold a copy of a frame, but not of one that is yet to be written.
-		oldest := rev
-		if frameType(buf[at+8]) == frameWrites {
-			oldest++
-		}
-		if int64(le.Uint64(buf[at+16:])) < oldest {
+		f, _, err := parseFrame(buf[at:at+int(size)], seed)
+		if err != nil {
 			continue
 		}
-		if _, _, err := parseFrame(buf[at:at+int(size)], seed); err == nil {
-			return true
+		if !yield(f) {
+			return
 		}
+		at += int(size) - 1
 	}
-	return false
+}
+
+// laterFrame looks for a whole frame in buf, the rest of a file from a place that does not parse, that was written
+// after revision rev. It is the sign that what does not parse was acknowledged once, as the store never writes a
+// frame before the one in front of it is durable. An object may hold a copy of a frame, but not of one that is yet to
+// be written.
+func laterFrame(buf []byte, seed uint32, rev int64) bool {
+	found := false
+	scanFrames(buf, seed, func(f frame) bool {
+		found = f.rev > rev || f.rev == rev && f.kind != frameWrites
+		return !found
+	})
+	return found
 }

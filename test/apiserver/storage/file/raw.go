@@ -80,8 +80,8 @@ func (s *Store) Put(ctx context.Context, key string, value []byte, expect int64)
 	return s.Txn(ctx, Op{Key: key, Value: value, Expect: expect})
 }
 
-// Delete removes a key if its ModRevision is expect. With AnyRevision it is applied, and changes nothing, if there is
-// no such key.
+// Delete removes a key if its ModRevision is expect. Deleting what is not there, with AnyRevision or 0, is applied and
+// changes nothing.
 func (s *Store) Delete(ctx context.Context, key string, expect int64) (Result, error) {
 	return s.Txn(ctx, Op{Key: key, Expect: expect})
 }

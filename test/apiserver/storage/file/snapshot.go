@@ -104,7 +104,8 @@ func (s *Store) prepareSnapshot() (*snapshotJob, error) {
 	grown := s.log.grown
 	if err := s.log.begin(s.rev); err != nil {
 		if !isRefusal(err) {
-			err = s.poison(fmt.Errorf("begin a new log segment: %w; the store takes no more writes until it is opened again", err))
+			err = fmt.Errorf("begin a new log segment: %w", err)
+			s.poison(err)
 		}
 		return nil, err
 	}

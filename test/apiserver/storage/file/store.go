@@ -127,9 +127,8 @@ func (s *Store) Failure() error {
 }
 
 // poison makes the first failure the last word on writing.
-func (s *Store) poison(err error) error {
-	s.failure.CompareAndSwap(nil, &failure{err})
-	return s.failure.Load().err
+func (s *Store) poison(err error) {
+	s.failure.CompareAndSwap(nil, &failure{fmt.Errorf("%w: %w", ErrFailed, err)})
 }
 
 func (s *Store) now() time.Time { return s.opts.Clock.Now() }
