@@ -49,11 +49,23 @@ func (p *part) freshest(ctx context.Context, key string) (any, error) {
 	if !ok {
 		return p.store.get(key), nil
 	}
+	if s.hole != nil && p.overlay.size() > maxOverlay {
+		if err := p.settleAll(ctx); err != nil {
+			return nil, err
+		}
+		s, _ = p.overlay.slotAt(key)
+	}
 	if s.hole != nil {
 		return p.fetch(ctx, key)
 	}
 	obj, version := p.store.getAt(key)
 	return s.resolve(obj, version), nil
+}
+
+// settleAll asks the server once for everything the part holds, and fills all holes with that.
+func (p *part) settleAll(ctx context.Context) error {
+	_, _, err := p.live(ctx, &query{index: indexNames(p.set.form)})
+	return err
 }
 
 // resolve returns what a key holds, given what the store has and the version it stands at.
@@ -78,7 +90,7 @@ func (p *part) fetch(ctx context.Context, key string) (any, error) {
 	}
 	if in == nil {
 		if isNumber(listed) {
-			p.overlay.putAnswer(key, nil, "", listed, sent)
+			p.answer(key, nil, "", listed, sent)
 		}
 		return p.atLeast(key, nil, "", listed), nil
 	}
@@ -88,7 +100,7 @@ func (p *part) fetch(ctx context.Context, key string) (any, error) {
 	}
 	version := versionOf(in)
 	if isNumber(version) {
-		p.overlay.putAnswer(key, obj, uidOf(obj), version, sent)
+		p.answer(key, obj, uidOf(obj), version, sent)
 	}
 	return p.atLeast(key, obj, uidOf(obj), version), nil
 }
@@ -123,16 +135,20 @@ func (p *part) find(ctx context.Context, q *query, o *client.ListOptions) ([]sto
 		return found, more, p.explained(err, o)
 	}
 	if p.overlay.stuck.Load() {
-		p.counts.live.Add(1)
-		found, more, err := p.live(ctx, q, o)
+		found, more, err := p.live(ctx, q)
 		return found, more, p.explained(err, o)
+	}
+	if p.overlay.size() > maxOverlay && p.overlay.holes() > 0 {
+		if err := p.settleAll(ctx); err != nil {
+			return nil, false, err
+		}
 	}
 	slots, whole, err := p.settleHoles(ctx, q)
 	if err != nil {
 		return nil, false, err
 	}
 	if whole {
-		found, more, err := p.live(ctx, q, o)
+		found, more, err := p.live(ctx, q)
 		return found, more, p.explained(err, o)
 	}
 	found, more, err := p.overlaid(q, slots)
@@ -222,7 +238,8 @@ func cut(found []stored, limit int) ([]stored, bool, error) {
 }
 
 // live answers a query from the server and settles what it can of the overlay on the way.
-func (p *part) live(ctx context.Context, q *query, o *client.ListOptions) ([]stored, bool, error) {
+func (p *part) live(ctx context.Context, q *query) ([]stored, bool, error) {
+	p.counts.live.Add(1)
 	sent := p.overlay.clock()
 	one := *p.source
 	if one.namespace == "" && q.prefix != "" {
@@ -263,9 +280,9 @@ func (p *part) settleBy(objs map[string]any, prefix, version string, sent uint64
 			continue
 		}
 		if obj := objs[key]; obj != nil {
-			p.overlay.putAnswer(key, obj, uidOf(obj), versionOf(obj), sent)
+			p.answer(key, obj, uidOf(obj), versionOf(obj), sent)
 		} else {
-			p.overlay.putAnswer(key, nil, "", version, sent)
+			p.answer(key, nil, "", version, sent)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/wherry-dev/wherry/client"
 	"github.com/wherry-dev/wherry/client/apiutil"
@@ -144,7 +145,7 @@ func (p *part) recordObject(key string, in runtime.Object, deleted bool, sent ui
 	}
 	version, uid := m.GetResourceVersion(), m.GetUID()
 	if hidden {
-		p.overlay.putAnswer(key, nil, uid, version, sent)
+		p.answer(key, nil, uid, version, sent)
 		return
 	}
 	_, obj, err := p.prepare(in)
@@ -152,7 +153,14 @@ func (p *part) recordObject(key string, in runtime.Object, deleted bool, sent ui
 		p.overlay.putHole(key)
 		return
 	}
+	p.answer(key, obj, uid, version, sent)
+}
+
+// answer puts an answer into the overlay and takes it out again if the store has seen as much already, as it
+// often has: events come by another way than answers.
+func (p *part) answer(key string, obj any, uid types.UID, version string, sent uint64) {
 	p.overlay.putAnswer(key, obj, uid, version, sent)
+	p.overlay.passed(key, p.store.at())
 }
 
 // finalized reports whether an object that is being deleted is still there: it has finalizers or its grace

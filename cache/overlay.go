@@ -4,6 +4,7 @@
 package cache
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -75,6 +76,9 @@ type overlay struct {
 	// clock orders writes and holes of this overlay.
 	clock func() uint64
 	now   func() time.Time
+	// gone are the UIDs of objects whose DELETE event came last: a tombstone that is late for one is not needed.
+	gone [64]types.UID
+	next int
 	// woken tells the keeper that something was put into an empty overlay.
 	woken chan struct{}
 	// stuck is set while something is older than overlayAge: reads of the kind go live.
@@ -142,7 +146,7 @@ func (o *overlay) putTombstone(key string, uid types.UID, sent uint64) {
 	if s.answer != nil && s.answer.uid == uid {
 		s.answer = nil
 	}
-	if !s.buried(uid) {
+	if !s.buried(uid) && !slices.Contains(o.gone[:], uid) {
 		s.tombs = append(s.tombs, tombstone{uid: uid, at: o.now()})
 	}
 }
@@ -174,6 +178,18 @@ func (s *slot) copy() slot {
 	c := *s
 	c.tombs = append([]tombstone(nil), s.tombs...)
 	return c
+}
+
+// holes returns how many keys have a hole.
+func (o *overlay) holes() (n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, s := range o.slots {
+		if s.hole != nil {
+			n++
+		}
+	}
+	return n
 }
 
 // snapshot returns a copy of everything the overlay says about keys that match.
@@ -229,6 +245,10 @@ func (o *overlay) sweep(version string) {
 
 // unbury drops the tombstone of an object whose DELETE event the store has seen.
 func (o *overlay) unbury(key string, uid types.UID) {
+	o.mu.Lock()
+	o.gone[o.next%len(o.gone)] = uid
+	o.next++
+	o.mu.Unlock()
 	o.untomb(key, func(t tombstone) bool { return t.uid == uid })
 }
 
@@ -261,9 +281,9 @@ func (s *slot) dropTombs(done func(tombstone) bool) {
 	s.tombs = kept
 }
 
-// relisted retires what a list at version, holding uidOf, has settled. A list below the version the store
-// had before means a restored server: all that was known is void.
-func (o *overlay) relisted(version, before string, uidOf func(key string) types.UID) {
+// relisted retires what a list at version, sent at time sent and holding uidOf, has settled. A list below the
+// version the store had before means a restored server: all that was known is void.
+func (o *overlay) relisted(version, before string, sent uint64, uidOf func(key string) types.UID) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if newer(before, version) {
@@ -275,6 +295,9 @@ func (o *overlay) relisted(version, before string, uidOf func(key string) types.
 	for key, s := range o.slots {
 		s.retire(version)
 		s.dropTombs(func(t tombstone) bool { return t.uid != uidOf(key) })
+		if s.hole != nil && s.hole.since < sent {
+			s.hole = nil
+		}
 		if s.empty() {
 			delete(o.slots, key)
 		}

@@ -167,7 +167,7 @@ func (p *part) Replace(in []any, version string) error {
 	p.lastRV = version
 	p.counts.lastEvent.Store(time.Now().UnixNano())
 	p.counts.relists.Add(1)
-	p.overlay.relisted(version, had, func(key string) types.UID { return uidOf(objs[key]) })
+	p.overlay.relisted(version, had, p.source.asked.Load(), func(key string) types.UID { return uidOf(objs[key]) })
 	first := !p.filled.Load()
 	for key, obj := range objs {
 		old := before[key]

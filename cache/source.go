@@ -5,7 +5,7 @@ package cache
 
 import (
 	"context"
-	"net/http"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -35,6 +35,9 @@ type source struct {
 	item func() runtime.Object
 	// accept asks for metadata instead of whole objects; empty for the other forms.
 	accept string
+	// tick tells the time of the cache's writes; asked is when the latest whole state was asked for.
+	tick  func() uint64
+	asked *atomic.Uint64
 }
 
 // metadataAccept asks for metadata in protobuf, else in JSON; the suffix tells list from object.
@@ -71,7 +74,7 @@ func makeMetadataScheme() *runtime.Scheme {
 
 // newSource makes the source of one store. example is an object of the kind in the form to be stored.
 func newSource(c *informerCache, example runtime.Object, form apiutil.Form, gvk schema.GroupVersionKind, mapping *meta.RESTMapping, sc *scope) (*source, error) {
-	s := &source{form: form, gvk: gvk, resource: mapping.Resource.Resource, scope: sc}
+	s := &source{form: form, gvk: gvk, resource: mapping.Resource.Resource, scope: sc, tick: c.tick, asked: &atomic.Uint64{}}
 	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
 		s.namespace = sc.namespace
 	}
@@ -129,7 +132,19 @@ func (s *source) ListWithContext(ctx context.Context, opts metav1.ListOptions) (
 	if opts.ResourceVersion == "0" {
 		opts.ResourceVersion = ""
 	}
+	if opts.Continue == "" {
+		s.asks(opts.ResourceVersion)
+	}
 	return s.list(ctx, opts)
+}
+
+// asks notes when a whole state was asked for, if it is to be the newest: only that shows all earlier writes.
+func (s *source) asks(version string) {
+	now := s.tick()
+	if version != "" {
+		now = 0
+	}
+	s.asked.Store(now)
 }
 
 func (s *source) list(ctx context.Context, opts metav1.ListOptions) (*itemList, error) {
@@ -150,6 +165,9 @@ func (s *source) list(ctx context.Context, opts metav1.ListOptions) (*itemList, 
 // WatchWithContext watches the store's scope.
 func (s *source) WatchWithContext(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
 	opts.Watch = true
+	if opts.SendInitialEvents != nil {
+		s.asks(opts.ResourceVersion)
+	}
 	// Streaming the first state does not work without bookmarks: the last of it is one.
 	opts.AllowWatchBookmarks = s.scope.bookmarks || opts.SendInitialEvents != nil
 	req := s.request(&opts)
@@ -189,6 +207,3 @@ func (s *source) List(opts metav1.ListOptions) (runtime.Object, error) {
 func (s *source) Watch(opts metav1.ListOptions) (watch.Interface, error) {
 	return s.WatchWithContext(context.Background(), opts)
 }
-
-// httpClientFor makes the client that sends a config's requests.
-func httpClientFor(config *rest.Config) (*http.Client, error) { return rest.HTTPClientFor(config) }
