@@ -13,7 +13,9 @@ import (
 
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
@@ -158,3 +160,6 @@ func want(t testing.TB, got, want any) {
 		t.Fatalf("got %v, want %v", got, want)
 	}
 }
+
+// extract returns the items of a list.
+func extract(list client.ObjectList) ([]runtime.Object, error) { return meta.ExtractList(list) }

@@ -90,7 +90,10 @@ func (p *part) prepare(in any) (key string, obj runtime.Object, err error) {
 func (p *part) Add(obj any) error { return p.Update(obj) }
 
 // Update stores an object and tells the handlers.
-func (p *part) Update(in any) error {
+func (p *part) Update(in any) error { return p.put(in, false) }
+
+// put stores an object and tells the handlers. initial marks one that was there first.
+func (p *part) put(in any, initial bool) error {
 	e := p.set.entry
 	if !e.gate.pass(p, in) {
 		return nil
@@ -107,7 +110,7 @@ func (p *part) Update(in any) error {
 	p.counts.lastEvent.Store(time.Now().UnixNano())
 	p.overlay.passed(key, version)
 	p.overlay.succeeded(key, uidOf(obj))
-	p.set.changed(key, replaced(old, obj, false)...)
+	p.set.changed(key, replaced(old, obj, initial)...)
 	return nil
 }
 
@@ -212,6 +215,10 @@ const (
 
 // run keeps the store filled until ctx is done.
 func (p *part) run(ctx context.Context) {
+	if p.set.entry.cache.newInformer != nil {
+		p.mirror(ctx)
+		return
+	}
 	reflector := toolscache.NewReflectorWithOptions(p.source, p.source.item(), p, toolscache.ReflectorOptions{
 		Name:            "wherry/cache",
 		TypeDescription: p.set.entry.gvk.String(),
@@ -220,6 +227,7 @@ func (p *part) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		began := time.Now()
 		err := reflector.ListAndWatchWithContext(ctx)
+		p.source.closeWatch()
 		if ctx.Err() != nil {
 			return
 		}

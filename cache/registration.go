@@ -168,7 +168,7 @@ func (p *part) keep(ctx context.Context) {
 	resync, age := idleTimer(), idleTimer()
 	defer resync.Stop()
 	defer age.Stop()
-	if p.scope.syncPeriod > 0 {
+	if p.scope.syncPeriod > 0 && e.cache.newInformer == nil { // else the program's informer resyncs
 		resync.Reset(e.cache.spread(p.scope.syncPeriod))
 	}
 	for {

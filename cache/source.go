@@ -38,6 +38,8 @@ type source struct {
 	// tick tells the time of the cache's writes; asked is when the latest whole state was asked for.
 	tick  func() uint64
 	asked *atomic.Uint64
+	// open is the latest watch.
+	open *atomic.Pointer[watch.Interface]
 }
 
 // metadataAccept asks for metadata in protobuf, else in JSON; the suffix tells list from object.
@@ -74,7 +76,8 @@ func makeMetadataScheme() *runtime.Scheme {
 
 // newSource makes the source of one store. example is an object of the kind in the form to be stored.
 func newSource(c *informerCache, example runtime.Object, form apiutil.Form, gvk schema.GroupVersionKind, mapping *meta.RESTMapping, sc *scope) (*source, error) {
-	s := &source{form: form, gvk: gvk, resource: mapping.Resource.Resource, scope: sc, tick: c.tick, asked: &atomic.Uint64{}}
+	s := &source{form: form, gvk: gvk, resource: mapping.Resource.Resource, scope: sc, tick: c.tick, asked: &atomic.Uint64{},
+		open: &atomic.Pointer[watch.Interface]{}}
 	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
 		s.namespace = sc.namespace
 	}
@@ -177,7 +180,19 @@ func (s *source) WatchWithContext(ctx context.Context, opts metav1.ListOptions) 
 	if s.accept != "" {
 		req.SetHeader("Accept", s.accept)
 	}
-	return req.Watch(ctx)
+	w, err := req.Watch(ctx)
+	if err == nil {
+		s.open.Store(&w)
+	}
+	return w, err
+}
+
+// closeWatch stops the latest watch. A Reflector leaves it running when the store refuses the first state it
+// streamed, and then nobody reads from it any more.
+func (s *source) closeWatch() {
+	if w := s.open.Swap(nil); w != nil {
+		(*w).Stop()
+	}
 }
 
 // fetch asks the server for one object by name. It is a list, so that also "not there" comes with a version.
