@@ -5,7 +5,6 @@ package client
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -75,8 +74,6 @@ func newApplyBody(config runtime.ApplyConfiguration) (*applyBody, error) {
 		key: ObjectKey{Namespace: head.Metadata.Namespace, Name: head.Metadata.Name},
 	}, nil
 }
-
-var errNoName = errors.New("resource name may not be empty: set the name")
 
 // decodeConfig writes an answer into an apply configuration. What it held before is gone.
 func decodeConfig(answer answer, config runtime.ApplyConfiguration) error {

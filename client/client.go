@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/wherry-dev/wherry/client/apiutil"
 )
@@ -177,23 +176,20 @@ func newRequestPath(config *rest.Config, options Options) (*requestPath, Options
 			return nil, options, err
 		}
 	}
-	if config.RateLimiter == nil && config.QPS > 0 {
-		// One limiter for everything that this client sends, as the config's figures say; REST clients would make one each.
-		config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(config.QPS, max(config.Burst, 1))
-	}
-	config.GroupVersion, config.APIPath, config.NegotiatedSerializer = &schema.GroupVersion{}, "", errorCodecs
-	watcher := watcher{config: rest.CopyConfig(config), httpClient: options.HTTPClient, scheme: options.Scheme}
-	plain := watcher.plain()
-	config.ContentType, config.AcceptContentTypes = jsonType, ""
-	restClient, err := rest.UnversionedRESTClientForConfigAndClient(config, options.HTTPClient)
+	transport, err := newTransport(config, options.HTTPClient)
 	if err != nil {
 		return nil, options, err
 	}
+	if options.Log.GetSink() != nil {
+		transport.warn = loggedWarnings{transport.warn, options.Log}
+	}
+	config.GroupVersion, config.APIPath, config.WarningHandlerWithContext = &schema.GroupVersion{}, "", transport.warn
+	watcher := watcher{config: config, httpClient: options.HTTPClient, scheme: options.Scheme}
 	return &requestPath{
-		rest:      restClient,
-		resources: &resources{mapper: options.Mapper},
+		transport: transport,
+		resources: &resources{mapper: options.Mapper, newLimiter: transport.newLimiter},
 		gates:     append(gates(nil), options.Gates...),
-		plain:     plain,
+		plain:     watcher.plain(),
 		watcher:   watcher,
 	}, options, nil
 }

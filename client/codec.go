@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"mime"
 	"reflect"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -70,23 +69,8 @@ func codecFor(obj any, kind schema.GroupVersionKind, plain bool) *codec {
 	return jsonCodec
 }
 
-// protobufPrefix starts every protobuf body of Kubernetes; a runtime.Unknown follows.
-var protobufPrefix = []byte{'k', '8', 's', 0}
-
 func encodeProtobuf(obj runtime.Object, kind schema.GroupVersionKind) ([]byte, error) {
-	raw, err := obj.(protobufObject).Marshal()
-	if err != nil {
-		return nil, err
-	}
-	envelope := runtime.Unknown{Raw: raw}
-	envelope.APIVersion, envelope.Kind = kind.ToAPIVersionAndKind()
-	size := envelope.Size()
-	body := make([]byte, len(protobufPrefix)+size)
-	copy(body, protobufPrefix)
-	if _, err := envelope.MarshalTo(body[len(protobufPrefix):]); err != nil {
-		return nil, err
-	}
-	return body, nil
+	return sealEnvelope(obj.(protobufObject), kind)
 }
 
 // encodeJSON writes a typed object with its kind in it. The object itself is not touched: it gets its kind in a shallow copy.
@@ -114,15 +98,16 @@ func encodeMetadata(runtime.Object, schema.GroupVersionKind) ([]byte, error) {
 
 // decodeAnswer reads an answer into an object or list that asked for kind. What the target held before is gone. A Status
 // in the place of an object leaves the target alone; it is an error if it tells of one.
-func decodeAnswer(answer answer, into runtime.Object, kind schema.GroupVersionKind) error {
-	isProtobuf := bytes.HasPrefix(answer.body, protobufPrefix)
-	var envelope runtime.Unknown
-	if isProtobuf {
-		if err := envelope.Unmarshal(answer.body[len(protobufPrefix):]); err != nil {
+func decodeAnswer(a answer, into runtime.Object, kind schema.GroupVersionKind) error {
+	var opened *envelope
+	if isProtobuf(a.body) {
+		e, err := openEnvelope(a.body)
+		if err != nil {
 			return fmt.Errorf("read the server's answer: %w", err)
 		}
+		opened = &e
 	}
-	if status := statusIn(answer, isProtobuf, &envelope); status != nil {
+	if status := statusIn(a, opened); status != nil && kind != statusKind {
 		if status.Status == metav1.StatusSuccess || status.Status == "" {
 			return nil
 		}
@@ -131,10 +116,10 @@ func decodeAnswer(answer answer, into runtime.Object, kind schema.GroupVersionKi
 	declared := into.GetObjectKind().GroupVersionKind()
 	apiutil.Zero(into)
 	var err error
-	if isProtobuf {
-		err = decodeProtobuf(&envelope, into)
+	if opened != nil {
+		err = decodeProtobuf(opened.raw, into)
 	} else {
-		err = decodeJSON(answer.body, into)
+		err = decodeJSON(a.body, into)
 	}
 	if err != nil {
 		return fmt.Errorf("read the server's answer as a %T: %w", into, err)
@@ -143,12 +128,12 @@ func decodeAnswer(answer answer, into runtime.Object, kind schema.GroupVersionKi
 	return nil
 }
 
-func decodeProtobuf(envelope *runtime.Unknown, into runtime.Object) error {
+func decodeProtobuf(raw []byte, into runtime.Object) error {
 	target, ok := into.(protobufObject)
 	if !ok {
-		return fmt.Errorf("the server answered in protobuf, which the type does not implement")
+		return errors.New("the server answered in protobuf, which the type does not implement")
 	}
-	return target.Unmarshal(envelope.Raw)
+	return target.Unmarshal(raw)
 }
 
 func decodeJSON(body []byte, into runtime.Object) error {
@@ -180,30 +165,24 @@ func setKind(into runtime.Object, kind, declared schema.GroupVersionKind) {
 // statusKindJSON starts a Status as the API server writes it.
 var statusKindJSON = []byte(`{"kind":"Status"`)
 
-// statusIn returns the Status that an answer carries, nil if it carries anything else.
-func statusIn(answer answer, isProtobuf bool, envelope *runtime.Unknown) *metav1.Status {
+var statusKind = schema.GroupVersionKind{Version: "v1", Kind: "Status"}
+
+// statusIn returns the Status that an answer carries, nil if it carries anything else. opened is the answer's envelope if
+// it is in protobuf.
+func statusIn(a answer, opened *envelope) *metav1.Status {
 	status := &metav1.Status{}
 	switch {
-	case isProtobuf:
-		if envelope.Kind != "Status" || envelope.APIVersion != "v1" || status.Unmarshal(envelope.Raw) != nil {
+	case opened != nil:
+		if opened.kind != "Status" || opened.apiVersion != "v1" || status.Unmarshal(opened.raw) != nil {
 			return nil
 		}
 		return status
-	case bytes.HasPrefix(answer.body, statusKindJSON), answer.code >= 300:
-		if utiljson.Unmarshal(answer.body, status) != nil || status.Kind != "Status" || status.APIVersion != "v1" {
+	case a.failed(), bytes.HasPrefix(a.body, statusKindJSON):
+		if utiljson.Unmarshal(a.body, status) != nil || status.Kind != "Status" || status.APIVersion != "v1" {
 			return nil
 		}
 		return status
 	default:
 		return nil
 	}
-}
-
-// mediaType gives the media type of a Content-Type header without its parameters.
-func mediaType(header string) string {
-	name, _, err := mime.ParseMediaType(header)
-	if err != nil {
-		return header
-	}
-	return name
 }

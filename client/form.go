@@ -6,9 +6,7 @@ package client
 import (
 	"context"
 	"net/http"
-	"net/url"
 
-	"k8s.io/apimachinery/pkg/conversion/queryparams"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/wherry-dev/wherry/client/apiutil"
@@ -45,9 +43,8 @@ func (f *formClient) get(ctx context.Context, kind schema.GroupVersionKind, key 
 	c := f.call("get", "", kind, key)
 	c.method = http.MethodGet
 	f.answered(c, obj, kind)
-	var err error
-	if c.params, err = params(new(GetOptions).ApplyOptions(opts).AsGetOptions()); err != nil {
-		return err
+	if len(opts) > 0 {
+		c.query = getQuery(new(GetOptions).ApplyOptions(opts).AsGetOptions())
 	}
 	return f.path.do(ctx, c)
 }
@@ -56,10 +53,7 @@ func (f *formClient) list(ctx context.Context, item schema.GroupVersionKind, lis
 	options := new(ListOptions).ApplyOptions(opts)
 	c := f.listCall("list", item, list, options)
 	c.into, c.intoKind = list, apiutil.ListKind(item)
-	var err error
-	if c.params, err = params(options.AsListOptions()); err != nil {
-		return err
-	}
+	c.query = listQuery(options.AsListOptions())
 	return f.path.do(ctx, c)
 }
 
@@ -68,6 +62,3 @@ func (f *formClient) listCall(does string, item schema.GroupVersionKind, list Ob
 	c.method, c.collection, c.accept = http.MethodGet, true, codecFor(list, item, f.path.plain).acceptList
 	return c
 }
-
-// params writes options as the parameters of a URL.
-func params(options any) (url.Values, error) { return queryparams.Convert(options) }

@@ -52,9 +52,11 @@ type Write struct {
 type Outcome struct {
 	// Err is nil if the server answered with success; an error of package apierrors if it answered with another status.
 	Err error
-	// Sent is false if the server cannot have seen the request. With Sent, Err not nil and StatusCode 0 or 500 and above,
-	// nobody knows whether the write happened.
+	// Sent is false if the server cannot have seen the request.
 	Sent bool
+	// Unknown is set if nobody knows whether the write happened: it was sent and there was no answer or one of 500 and
+	// above, also if that was an earlier attempt and the last one failed in another way.
+	Unknown bool
 	// StatusCode is the answer's HTTP status, 0 if there was no answer.
 	StatusCode int
 	// ContentType is the answer's media type.

@@ -6,72 +6,241 @@ package client
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
-	"io"
-	"reflect"
+	"errors"
+	"slices"
 )
 
-// mergeDiff makes the JSON merge patch (RFC 7396) that leads from one document to another. Numbers are compared and taken
-// over as text: a detour over float64 would change integers above 2^53 in lists that nobody touched, and would not see a
-// change between two of them.
+// mergeDiff makes the JSON merge patch (RFC 7396) that leads from one document to another.
+//
+// It works on the text of the two documents: what is equal as text is skipped, what differs is taken over as it is written.
+// So no number in a field or list is ever changed by a detour over float64, and a large object of which little differs
+// costs little. What is equal but written differently, as it can be within a runtime.RawExtension, at worst makes the patch
+// longer. A merge patch cannot set a field to null: null in the wanted document means that the field is not there.
 func mergeDiff(before, after []byte, _ Object) ([]byte, error) {
-	old, err := decodeExact(before)
-	if err != nil {
-		return nil, err
+	before, after = bytes.TrimSpace(before), bytes.TrimSpace(after)
+	if !isObject(before) || !isObject(after) {
+		return nil, errors.New("make a merge patch: the objects are not written as JSON objects")
 	}
-	wanted, err := decodeExact(after)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(diffMaps(old, wanted))
+	patch, _, err := appendDiff(make([]byte, 0, maxSmallPatch), before, after)
+	return patch, err
 }
 
-func decodeExact(data []byte) (map[string]any, error) {
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.UseNumber()
-	var doc map[string]any
-	if err := decoder.Decode(&doc); err != nil {
-		return nil, fmt.Errorf("make a merge patch: %w", err)
-	}
-	if _, err := decoder.Token(); err != io.EOF {
-		return nil, fmt.Errorf("make a merge patch: more than one JSON document")
-	}
-	return doc, nil
-}
+// maxSmallPatch is room for the usual patch.
+const maxSmallPatch = 512
 
-// diffMaps gives what has to be merged into old to make it wanted: changed and new fields with their values, and null for
-// fields that are gone. It never returns nil, so that "no change" is the empty patch {}.
-func diffMaps(old, wanted map[string]any) map[string]any {
-	patch := map[string]any{}
-	for key := range old {
-		if _, kept := wanted[key]; !kept {
-			patch[key] = nil
+// maxDepth bounds the nesting of documents, as encoding/json does.
+const maxDepth = 10000
+
+var (
+	errSyntax = errors.New("make a merge patch: invalid JSON")
+	jsonNull  = []byte("null")
+)
+
+func isObject(value []byte) bool { return len(value) > 1 && value[0] == '{' }
+
+// appendDiff appends the patch between two objects and tells whether it holds anything.
+func appendDiff(patch, before, after []byte) ([]byte, bool, error) {
+	old, err := membersOf(before)
+	if err != nil {
+		return patch, false, err
+	}
+	wanted, err := membersOf(after)
+	if err != nil {
+		return patch, false, err
+	}
+	start := len(patch) + 1
+	patch = append(patch, '{')
+	for i, field := range old.list {
+		if !bytes.Equal(field.value, jsonNull) && wanted.find(field.key, i) == nil {
+			patch = append(appendKey(patch, start, field.key), jsonNull...)
 		}
 	}
-	for key, value := range wanted {
-		before, present := old[key]
+	for i, field := range wanted.list {
+		was := old.find(field.key, i)
 		switch {
-		case value == nil && before == nil:
-			// null for null, and null for a field that was not there, cannot be told apart by a merge patch
-		case !present:
-			patch[key] = value
+		case bytes.Equal(was, field.value), was == nil && bytes.Equal(field.value, jsonNull):
+		case isObject(was) && isObject(field.value):
+			end := len(patch)
+			inner, changed, err := appendDiff(appendKey(patch, start, field.key), was, field.value)
+			if err != nil {
+				return patch, false, err
+			}
+			if patch = inner; !changed {
+				patch = patch[:end]
+			}
 		default:
-			inner, changed := diffValues(before, value)
-			if changed {
-				patch[key] = inner
+			patch = append(appendKey(patch, start, field.key), field.value...)
+		}
+	}
+	return append(patch, '}'), len(patch) > start, nil
+}
+
+// appendKey begins a field of the object whose content starts at start.
+func appendKey(patch []byte, start int, key []byte) []byte {
+	if len(patch) > start {
+		patch = append(patch, ',')
+	}
+	return append(append(patch, key...), ':')
+}
+
+// A member is one field of an object, as text; the key is in its quotes.
+type member struct{ key, value []byte }
+
+// members are the fields of an object in their order.
+type members struct {
+	list []member
+	// index finds a key in objects of more than maxScanned fields; nil in smaller ones.
+	index map[string]int
+}
+
+// maxScanned is how many fields are looked through one by one.
+const maxScanned = 32
+
+// find returns the value of a key, nil if there is none. likely is where it stands if both documents were written from the
+// same type.
+func (m *members) find(key []byte, likely int) []byte {
+	if likely < len(m.list) && bytes.Equal(m.list[likely].key, key) {
+		return m.list[likely].value
+	}
+	if i := m.position(key); i >= 0 {
+		return m.list[i].value
+	}
+	return nil
+}
+
+func (m *members) position(key []byte) int {
+	if m.index != nil {
+		if i, ok := m.index[string(key)]; ok {
+			return i
+		}
+		return -1
+	}
+	return slices.IndexFunc(m.list, func(f member) bool { return bytes.Equal(f.key, key) })
+}
+
+// add adds a field. If its key came before, the last one counts.
+func (m *members) add(key, value []byte) {
+	if i := m.position(key); i >= 0 {
+		m.list[i].value = value
+		return
+	}
+	m.list = append(m.list, member{key, value})
+	switch n := len(m.list); {
+	case m.index != nil:
+		m.index[string(key)] = n - 1
+	case n > maxScanned:
+		m.index = make(map[string]int, 2*n)
+		for i, f := range m.list {
+			m.index[string(f.key)] = i
+		}
+	}
+}
+
+// membersOf splits an object into its fields.
+func membersOf(object []byte) (*members, error) {
+	found := &members{list: make([]member, 0, 8)}
+	rest := skipSpace(object[1:])
+	if len(rest) > 0 && rest[0] == '}' {
+		return found, nil
+	}
+	for {
+		key, after, err := splitValue(rest)
+		if err != nil || len(key) < 2 || key[0] != '"' {
+			return nil, errSyntax
+		}
+		if key, err = plainKey(key); err != nil {
+			return nil, err
+		}
+		if after = skipSpace(after); len(after) == 0 || after[0] != ':' {
+			return nil, errSyntax
+		}
+		value, after, err := splitValue(skipSpace(after[1:]))
+		if err != nil {
+			return nil, err
+		}
+		found.add(key, value)
+		after = skipSpace(after)
+		switch {
+		case len(after) > 0 && after[0] == ',':
+			rest = skipSpace(after[1:])
+		case len(after) > 0 && after[0] == '}':
+			return found, nil
+		default:
+			return nil, errSyntax
+		}
+	}
+}
+
+// plainKey rewrites a key with escapes in it in one fixed way, so that keys can be compared as text.
+func plainKey(key []byte) ([]byte, error) {
+	if bytes.IndexByte(key, '\\') < 0 {
+		return key, nil
+	}
+	var text string
+	if err := json.Unmarshal(key, &text); err != nil {
+		return nil, errSyntax
+	}
+	return json.Marshal(text)
+}
+
+func skipSpace(text []byte) []byte {
+	for len(text) > 0 && (text[0] == ' ' || text[0] == '\n' || text[0] == '\t' || text[0] == '\r') {
+		text = text[1:]
+	}
+	return text
+}
+
+// splitValue splits off the value that text starts with. It relies on text being valid JSON, as all that json.Marshal
+// returns is, and does no more than find the value's end.
+func splitValue(text []byte) (value, rest []byte, err error) {
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			end := stringEnd(text, i)
+			if end < 0 {
+				return nil, nil, errSyntax
+			}
+			i = end
+			if depth == 0 {
+				return text[:i+1], text[i+1:], nil
+			}
+		case '{', '[':
+			if depth++; depth > maxDepth {
+				return nil, nil, errSyntax
+			}
+		case '}', ']':
+			if depth == 0 {
+				return endOfScalar(text, i)
+			}
+			if depth--; depth == 0 {
+				return text[:i+1], text[i+1:], nil
+			}
+		case ',', ' ', '\n', '\t', '\r':
+			if depth == 0 {
+				return endOfScalar(text, i)
 			}
 		}
 	}
-	return patch
+	return nil, nil, errSyntax
 }
 
-// diffValues gives the patch for one field that is there on both sides, and whether there is one.
-func diffValues(old, wanted any) (any, bool) {
-	before, wasMap := old.(map[string]any)
-	after, isMap := wanted.(map[string]any)
-	if wasMap && isMap {
-		inner := diffMaps(before, after)
-		return inner, len(inner) > 0
+func endOfScalar(text []byte, end int) (value, rest []byte, err error) {
+	if end == 0 {
+		return nil, nil, errSyntax
 	}
-	return wanted, !reflect.DeepEqual(old, wanted)
+	return text[:end], text[end:], nil
+}
+
+// stringEnd gives the index of the quote that ends the string which begins at start, -1 if there is none.
+func stringEnd(text []byte, start int) int {
+	for i := start + 1; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			return i
+		}
+	}
+	return -1
 }

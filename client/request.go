@@ -4,18 +4,17 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
@@ -35,7 +34,7 @@ type call struct {
 	subResource string
 	// collection is set if the call is about many objects: it has no name, and need not have a namespace.
 	collection bool
-	params     url.Values
+	query      string
 	body       []byte
 	bodyType   string
 	accept     string
@@ -51,6 +50,16 @@ type call struct {
 	list   *ListOptions
 }
 
+// methods gives the method of HTTP by the verb of a write.
+var methods = map[Verb]string{
+	VerbCreate:      http.MethodPost,
+	VerbUpdate:      http.MethodPut,
+	VerbPatch:       http.MethodPatch,
+	VerbApply:       http.MethodPatch,
+	VerbDelete:      http.MethodDelete,
+	VerbDeleteAllOf: http.MethodDelete,
+}
+
 // An answer is what the server sent back.
 type answer struct {
 	code        int
@@ -58,9 +67,11 @@ type answer struct {
 	body        []byte
 }
 
+func (a answer) failed() bool { return a.code < http.StatusOK || a.code > http.StatusPartialContent }
+
 // requestPath is the one path that every request of a client takes.
 type requestPath struct {
-	rest      rest.Interface
+	transport *transport
 	resources *resources
 	gates     gates
 	// plain is set if the config asks for another content type than protobuf.
@@ -68,41 +79,74 @@ type requestPath struct {
 	watcher watcher
 }
 
-// errorCodecs read a Status; the objects themselves are read by the table of codecs.
-var errorCodecs = serializer.NewCodecFactory(newStatusScheme()).WithoutConversion()
+// buffers are what the answers of reads are read into. Decoders copy what they keep, so a buffer is free again when the
+// call returns. Answers of writes are not read into them: gates may keep those.
+var buffers = sync.Pool{New: func() any { return &bytes.Buffer{} }}
 
-func newStatusScheme() *runtime.Scheme {
-	s := runtime.NewScheme()
-	metav1.AddToGroupVersion(s, schema.GroupVersion{Version: "v1"})
-	return s
-}
+// maxPooledBuffer keeps the buffer of one huge list from staying for ever.
+const maxPooledBuffer = 1 << 20
 
-// do sends a call, tells the gates and fills call.into with the answer.
+// do sends a call, tells the gates and fills the call's target with the answer.
 func (p *requestPath) do(ctx context.Context, c *call) error {
-	found, err := p.resources.find(c.kind)
+	found, err := p.resources.find(ctx, c.kind)
 	if err != nil {
 		return fmt.Errorf("%s: %w", c, err)
 	}
 	if err := c.check(found); err != nil {
 		return fmt.Errorf("%s: %w", c, err)
 	}
-	settle := func(Outcome) {}
-	if c.verb != "" && len(p.gates) > 0 {
-		ctx, settle, err = p.gates.begin(ctx, c.write(found))
-		if err != nil {
-			return fmt.Errorf("%s: refused before it was sent: %w", c, err)
+	if c.verb != "" {
+		return p.write(ctx, c, found)
+	}
+	buffer := buffers.Get().(*bytes.Buffer)
+	defer func() {
+		if buffer.Cap() <= maxPooledBuffer {
+			buffers.Put(buffer)
 		}
+	}()
+	last, _ := p.transport.send(ctx, c, found, buffer)
+	return p.finish(c, found, last)
+}
+
+// write sends a call that changes something.
+func (p *requestPath) write(ctx context.Context, c *call, found *resource) error {
+	if len(p.gates) == 0 {
+		last, _ := p.transport.send(ctx, c, found, nil)
+		return p.finish(c, found, last)
 	}
-	answer, err := p.send(ctx, c, found)
-	settle(Outcome{Err: err, Sent: answer.code != 0 || sent(err), StatusCode: answer.code, ContentType: answer.contentType, Body: answer.body})
+	ctx, settle, err := p.gates.begin(ctx, c.write(found))
 	if err != nil {
-		return p.explain(c, found, err)
+		return fmt.Errorf("%s: refused before it was sent: %w", c, err)
 	}
+	last, unsure := p.transport.send(ctx, c, found, nil)
+	outcome := Outcome{
+		Err: last.err, Sent: true,
+		StatusCode: last.answer.code, ContentType: last.answer.contentType, Body: last.answer.body,
+	}
+	if last.err == nil && last.answer.failed() {
+		outcome.Err = errorIn(c, found, last)
+	}
+	var not notSent
+	outcome.Sent = unsure || !errors.As(last.err, &not)
+	outcome.Unknown = outcome.Err != nil && outcome.Sent && (unsure || outcome.StatusCode == 0 || outcome.StatusCode >= http.StatusInternalServerError)
+	settle(outcome)
+	return p.finish(c, found, last)
+}
+
+// finish turns what a call came to into what its caller gets.
+func (p *requestPath) finish(c *call, found *resource, last attempt) error {
+	if last.err != nil {
+		return fmt.Errorf("%s: %w", c, last.err)
+	}
+	if last.answer.failed() {
+		return p.explain(c, found, errorIn(c, found, last))
+	}
+	var err error
 	switch {
 	case c.intoConfig != nil:
-		err = decodeConfig(answer, c.intoConfig)
+		err = decodeConfig(last.answer, c.intoConfig)
 	case c.into != nil:
-		err = decodeAnswer(answer, c.into, c.intoKind)
+		err = decodeAnswer(last.answer, c.into, c.intoKind)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", c, err)
@@ -110,47 +154,10 @@ func (p *requestPath) do(ctx context.Context, c *call) error {
 	return nil
 }
 
-// send sends a call and returns the answer as it came. An answer with another status than success comes with an error of
-// package apierrors.
-func (p *requestPath) send(ctx context.Context, c *call, found *resource) (answer, error) {
-	if err := ctx.Err(); err != nil {
-		return answer{}, notSent{context.Cause(ctx)}
-	}
-	result := requestFor(p.rest, c, found).Do(ctx)
-	var a answer
-	result.StatusCode(&a.code).ContentType(&a.contentType)
-	err := result.Error()
-	a.body, _ = result.Raw()
-	return a, err
-}
-
-// requestFor writes a call as a request of a REST client.
-func requestFor(client rest.Interface, c *call, found *resource) *rest.Request {
-	name := c.name
-	if c.verb == VerbCreate && c.subResource == "" {
-		name = "" // the name of a new object is in its body
-	}
-	request := client.Verb(c.method).AbsPath(found.path(c.namespace, name, c.subResource)...)
-	for key, values := range c.params {
-		for _, value := range values {
-			request.Param(key, value)
-		}
-	}
-	if c.body != nil {
-		request.SetHeader("Content-Type", c.bodyType).Body(c.body)
-	}
-	return request.SetHeader("Accept", c.accept)
-}
-
 // notSent marks an error of a request that cannot have reached the server.
 type notSent struct{ error }
 
 func (e notSent) Unwrap() error { return e.error }
-
-func sent(err error) bool {
-	var not notSent
-	return err != nil && !errors.As(err, &not)
-}
 
 // check refuses what the server would misunderstand: a missing name would make a request for one object one for all of them.
 func (c *call) check(found *resource) error {
@@ -159,14 +166,18 @@ func (c *call) check(found *resource) error {
 	}
 	switch {
 	case c.collection:
-		return nil
+		return segmentError("namespace", c.namespace)
 	case found.namespaced && c.namespace == "":
-		return errors.New("the kind lives in a namespace: set the namespace of the key or object")
+		return errors.New("an empty namespace may not be set: the kind lives in a namespace, set that of the key or object")
 	case c.name == "" && (c.verb != VerbCreate || c.subResource != ""):
-		return errors.New("resource name may not be empty: set the name of the key or object")
+		return errNoName
+	case c.verb == VerbCreate && c.subResource == "":
+		return segmentError("namespace", c.namespace) // a wrong name is the server's to judge: it knows the kind's rules
 	}
 	return errors.Join(segmentError("name", c.name), segmentError("namespace", c.namespace), segmentError("sub-resource", c.subResource))
 }
+
+var errNoName = errors.New("resource name may not be empty: set the name of the key or object")
 
 func segmentError(what, value string) error {
 	if value == "" {
@@ -194,29 +205,6 @@ func (c *call) write(found *resource) Write {
 	}
 }
 
-// explain adds what an error lacks: kind and key to those that are not the server's, and a remedy where a common mistake
-// has a puzzling answer. The server's own errors keep their type, so that type assertions go on working.
-func (p *requestPath) explain(c *call, found *resource, err error) error {
-	var status *apierrors.StatusError
-	if !errors.As(err, &status) {
-		return fmt.Errorf("%s: %w", c, err)
-	}
-	if apierrors.IsNotFound(err) && (status.ErrStatus.Details == nil || status.ErrStatus.Details.Name == "") {
-		p.resources.forget(c.kind)
-	}
-	if c.verb == VerbDeleteAllOf && (apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)) {
-		told := status.ErrStatus
-		told.Message += fmt.Sprintf(" (%s: ", c)
-		if found.namespaced && c.namespace == "" {
-			told.Message += "the server deletes within one namespace only: use InNamespace)"
-		} else {
-			told.Message += "the server does not delete collections of this kind: list the objects and delete each)"
-		}
-		return &apierrors.StatusError{ErrStatus: told}
-	}
-	return err
-}
-
 // String says in words what the call does: get Pod "ns/name".
 func (c *call) String() string {
 	kind := c.kind.Kind
@@ -233,12 +221,18 @@ func (c *call) String() string {
 	}
 }
 
-// method names of HTTP by verb of a write.
-var methods = map[Verb]string{
-	VerbCreate:      http.MethodPost,
-	VerbUpdate:      http.MethodPut,
-	VerbPatch:       http.MethodPatch,
-	VerbApply:       http.MethodPatch,
-	VerbDelete:      http.MethodDelete,
-	VerbDeleteAllOf: http.MethodDelete,
+// explain adds a remedy where a common mistake has a puzzling answer. The server's errors keep their type, so that type
+// assertions go on working.
+func (p *requestPath) explain(c *call, found *resource, err *apierrors.StatusError) error {
+	if apierrors.IsNotFound(err) && (err.ErrStatus.Details == nil || err.ErrStatus.Details.Name == "") {
+		p.resources.forget(c.kind)
+	}
+	if c.verb == VerbDeleteAllOf && (apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)) {
+		remedy := "the server does not delete collections of this kind: list the objects and delete each"
+		if found.namespaced && c.namespace == "" {
+			remedy = "the server deletes within one namespace only: use InNamespace"
+		}
+		err.ErrStatus.Message += fmt.Sprintf(" (%s: %s)", c, remedy)
+	}
+	return err
 }

@@ -4,11 +4,14 @@
 package client
 
 import (
+	"context"
 	"fmt"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/flowcontrol"
 )
 
 // A resource is what a request needs to know of a kind.
@@ -17,21 +20,36 @@ type resource struct {
 	prefix     string // the path of the group and version
 	name       string // the resource's name in paths, in the plural
 	namespaced bool
+	limiter    flowcontrol.RateLimiter // nil if there is no limit
 }
 
 // resources remembers the resource of each kind that a client was used for: the mapper would find it again, more slowly.
 // It holds at most one entry for each kind of the server.
 type resources struct {
 	mapper meta.RESTMapper
-	known  sync.Map // schema.GroupVersionKind → *resource
+	// newLimiter makes the limiter of a resource; nil means no limit.
+	newLimiter func() flowcontrol.RateLimiter
+	known      sync.Map // schema.GroupVersionKind → *resource
+}
+
+// contextMapper is a RESTMapper whose look-up can be cut short. The lazy mapper is one.
+type contextMapper interface {
+	RESTMappingWithContext(ctx context.Context, kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error)
+}
+
+func (r *resources) mapping(ctx context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	if m, ok := r.mapper.(contextMapper); ok {
+		return m.RESTMappingWithContext(ctx, kind.GroupKind(), kind.Version)
+	}
+	return r.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 }
 
 // find returns the resource that serves a kind. It may ask the server.
-func (r *resources) find(kind schema.GroupVersionKind) (*resource, error) {
+func (r *resources) find(ctx context.Context, kind schema.GroupVersionKind) (*resource, error) {
 	if found, ok := r.known.Load(kind); ok {
 		return found.(*resource), nil
 	}
-	mapping, err := r.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	mapping, err := r.mapping(ctx, kind)
 	if err != nil {
 		return nil, fmt.Errorf("find the resource that serves %s: %w", kind, err)
 	}
@@ -43,6 +61,9 @@ func (r *resources) find(kind schema.GroupVersionKind) (*resource, error) {
 	}
 	if mapping.Resource.Group == "" {
 		found.prefix = "/api/" + mapping.Resource.Version
+	}
+	if r.newLimiter != nil {
+		found.limiter = r.newLimiter()
 	}
 	kept, _ := r.known.LoadOrStore(kind, found)
 	return kept.(*resource), nil
@@ -57,19 +78,24 @@ func (r *resources) forget(kind schema.GroupVersionKind) {
 	}
 }
 
-// path gives the URL path of an object, of a list if name is empty, or of a sub-resource.
-func (r *resource) path(namespace, name, subResource string) []string {
-	segments := make([]string, 0, 6)
-	segments = append(segments, r.prefix)
-	if r.namespaced && namespace != "" {
-		segments = append(segments, "namespaces", namespace)
+// path gives the URL path of a call.
+func (r *resource) path(c *call) string {
+	var b strings.Builder
+	b.Grow(len(r.prefix) + len("/namespaces/") + len(c.namespace) + len(r.name) + len(c.name) + len(c.subResource) + 3)
+	b.WriteString(r.prefix)
+	if r.namespaced && c.namespace != "" {
+		b.WriteString("/namespaces/")
+		b.WriteString(c.namespace)
 	}
-	segments = append(segments, r.name)
-	if name != "" {
-		segments = append(segments, name)
+	b.WriteByte('/')
+	b.WriteString(r.name)
+	if c.name != "" && (c.verb != VerbCreate || c.subResource != "") { // the name of a new object is in its body
+		b.WriteByte('/')
+		b.WriteString(c.name)
 	}
-	if subResource != "" {
-		segments = append(segments, subResource)
+	if c.subResource != "" {
+		b.WriteByte('/')
+		b.WriteString(c.subResource)
 	}
-	return segments
+	return b.String()
 }

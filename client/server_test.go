@@ -147,7 +147,9 @@ func (s *server) last() request {
 	return all[0]
 }
 
-func (s *server) config() *rest.Config { return &rest.Config{Host: "https://server.test", Transport: s} }
+func (s *server) config() *rest.Config {
+	return &rest.Config{Host: "https://server.test", Transport: s}
+}
 
 func (s *server) client(options Options) WithWatch {
 	s.t.Helper()

@@ -47,9 +47,7 @@ func (s *subResourceClient) Get(ctx context.Context, obj, subResource Object, op
 		return err
 	}
 	c.method = http.MethodGet
-	if c.params, err = params(new(SubResourceGetOptions).ApplyOptions(opts).AsGetOptions()); err != nil {
-		return err
-	}
+	c.query = getQuery(new(SubResourceGetOptions).ApplyOptions(opts).AsGetOptions())
 	return form.path.do(ctx, c)
 }
 
@@ -61,7 +59,9 @@ func (s *subResourceClient) Create(ctx context.Context, obj, subResource Object,
 	}
 	options := new(SubResourceCreateOptions).ApplyOptions(opts)
 	c.noRYW = options.DisableReadYourWritesConsistency
-	return form.write(ctx, c, codec, subResource, options.AsCreateOptions())
+	raw := options.AsCreateOptions()
+	c.query, c.dryRun = createQuery(raw), len(raw.DryRun) > 0
+	return form.write(ctx, c, codec, subResource)
 }
 
 // Update replaces the sub-resource of obj.
@@ -73,7 +73,9 @@ func (s *subResourceClient) Update(ctx context.Context, obj Object, opts ...SubR
 		return err
 	}
 	c.noRYW = options.DisableReadYourWritesConsistency
-	return form.write(ctx, c, codec, body, options.AsUpdateOptions())
+	raw := options.AsUpdateOptions()
+	c.query, c.dryRun = updateQuery(raw), len(raw.DryRun) > 0
+	return form.write(ctx, c, codec, body)
 }
 
 // Patch patches the sub-resource of obj.

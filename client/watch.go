@@ -5,10 +5,13 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"reflect"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -43,24 +46,33 @@ func (f *formClient) watch(ctx context.Context, item schema.GroupVersionKind, li
 	raw := options.AsListOptions()
 	raw.Watch = true
 	call := f.listCall("watch", item, list, options)
-	found, err := f.path.resources.find(item)
+	found, err := f.path.resources.find(ctx, item)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", call, err)
 	}
 	if err := call.check(found); err != nil {
 		return nil, fmt.Errorf("%s: %w", call, err)
 	}
-	if call.params, err = params(raw); err != nil {
-		return nil, fmt.Errorf("%s: %w", call, err)
-	}
+	call.query = listQuery(raw)
 	client, accept, err := f.path.watcher.client(f.form, item, list)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", call, err)
 	}
 	call.accept = accept
-	events, err := requestFor(client, call, found).Watch(ctx)
+	request := client.Get().AbsPath(found.path(call)).SetHeader("Accept", call.accept)
+	values, err := url.ParseQuery(call.query)
 	if err != nil {
-		return nil, f.path.explain(call, found, err)
+		return nil, fmt.Errorf("%s: %w", call, err)
+	}
+	for key := range values {
+		request.Param(key, values.Get(key))
+	}
+	events, err := request.Watch(ctx)
+	if status := (*apierrors.StatusError)(nil); errors.As(err, &status) {
+		return nil, f.path.explain(call, found, status)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", call, err)
 	}
 	return events, nil
 }
@@ -109,7 +121,8 @@ func newItem(list ObjectList) (runtime.Object, error) {
 }
 
 func newMetadataScheme() *runtime.Scheme {
-	s := newStatusScheme()
+	s := runtime.NewScheme()
+	metav1.AddToGroupVersion(s, schema.GroupVersion{Version: "v1"})
 	_ = metav1.AddMetaToScheme(s) // fails only if a type is registered twice
 	return s
 }

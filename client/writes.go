@@ -24,7 +24,9 @@ func (c *client) Create(ctx context.Context, obj Object, opts ...CreateOption) e
 	call := form.call("create", VerbCreate, kind, ObjectKeyFromObject(obj))
 	call.noRYW = options.DisableReadYourWritesConsistency
 	codec := form.answered(call, obj, kind)
-	return form.write(ctx, call, codec, obj, options.AsCreateOptions())
+	raw := options.AsCreateOptions()
+	call.query, call.dryRun = createQuery(raw), len(raw.DryRun) > 0
+	return form.write(ctx, call, codec, obj)
 }
 
 // Update replaces obj.
@@ -37,7 +39,9 @@ func (c *client) Update(ctx context.Context, obj Object, opts ...UpdateOption) e
 	call := form.call("update", VerbUpdate, kind, ObjectKeyFromObject(obj))
 	call.uid, call.noRYW = obj.GetUID(), options.DisableReadYourWritesConsistency
 	codec := form.answered(call, obj, kind)
-	return form.write(ctx, call, codec, obj, options.AsUpdateOptions())
+	raw := options.AsUpdateOptions()
+	call.query, call.dryRun = updateQuery(raw), len(raw.DryRun) > 0
+	return form.write(ctx, call, codec, obj)
 }
 
 // Patch patches obj.
@@ -86,18 +90,13 @@ func (c *client) DeleteAllOf(ctx context.Context, obj Object, opts ...DeleteAllO
 	options := new(DeleteAllOfOptions).ApplyOptions(opts)
 	call := form.call("delete all of", VerbDeleteAllOf, kind, ObjectKey{Namespace: options.ListOptions.Namespace})
 	call.collection, call.list, call.noRYW = true, &options.ListOptions, options.DeleteOptions.DisableReadYourWritesConsistency
-	if call.params, err = params(options.AsListOptions()); err != nil {
-		return err
-	}
+	call.query = listQuery(options.AsListOptions())
 	return form.delete(ctx, call, options.AsDeleteOptions())
 }
 
 // write sends obj as the body of a call.
-func (f *formClient) write(ctx context.Context, call *call, codec *codec, obj runtime.Object, options any) error {
-	err := call.setOptions(options)
-	if err != nil {
-		return err
-	}
+func (f *formClient) write(ctx context.Context, call *call, codec *codec, obj runtime.Object) error {
+	var err error
 	if call.body, err = codec.encode(obj, call.intoKind); err != nil {
 		return fmt.Errorf("%s: %w", call, err)
 	}
@@ -110,10 +109,8 @@ func (f *formClient) patch(ctx context.Context, call *call, obj Object, patch Pa
 	if apiutil.IsNil(patch) {
 		return fmt.Errorf("%s: the patch is nil", call)
 	}
-	err := call.setOptions(options)
-	if err != nil {
-		return err
-	}
+	call.query, call.dryRun = patchQuery(options), len(options.DryRun) > 0
+	var err error
 	if call.body, err = patch.Data(obj); err != nil {
 		return fmt.Errorf("%s: %w", call, err)
 	}
@@ -123,9 +120,7 @@ func (f *formClient) patch(ctx context.Context, call *call, obj Object, patch Pa
 
 // apply sends an apply configuration and writes the answer back into it.
 func (f *formClient) apply(ctx context.Context, call *call, body *applyBody, options *metav1.PatchOptions) error {
-	if err := call.setOptions(options); err != nil {
-		return err
-	}
+	call.query, call.dryRun = patchQuery(options), len(options.DryRun) > 0
 	if options.FieldManager == "" {
 		return fmt.Errorf("%s: a server-side apply needs a field manager: give FieldOwner, or make the client with Options.FieldOwner", call)
 	}
@@ -145,14 +140,4 @@ func (f *formClient) delete(ctx context.Context, call *call, options *metav1.Del
 	}
 	call.bodyType, call.accept = jsonType, jsonType
 	return f.path.do(ctx, call)
-}
-
-// setOptions writes the options of a write into its parameters.
-func (c *call) setOptions(options any) error {
-	values, err := params(options)
-	if err != nil {
-		return fmt.Errorf("%s: %w", c, err)
-	}
-	c.params, c.dryRun = values, values.Has("dryRun")
-	return nil
 }

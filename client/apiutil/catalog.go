@@ -5,6 +5,8 @@ package apiutil
 
 import (
 	"strings"
+	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -12,16 +14,21 @@ import (
 
 // A catalog is what one look at the server told. It does not change once it is made.
 type catalog struct {
+	// began is when the look began.
+	began time.Time
 	// byKind answers the question that every request asks: a whole kind, one version.
 	byKind map[schema.GroupVersionKind]*meta.RESTMapping
 	// all answers the others: parts of a resource or kind, in the server's order of preference.
 	all meta.RESTMapper
 	// failures says which versions the look could not tell about.
 	failures ErrResourceDiscoveryFailed
+	// doubted are kinds that the server has refused since: look-ups of them miss. It is the one part that changes.
+	doubted sync.Map // schema.GroupVersionKind → true
 }
 
-func newCatalog(groups []group) *catalog {
+func newCatalog(groups []group, began time.Time) *catalog {
 	c := &catalog{
+		began:    began,
 		byKind:   map[schema.GroupVersionKind]*meta.RESTMapping{},
 		failures: ErrResourceDiscoveryFailed{},
 	}
@@ -72,6 +79,9 @@ func (c *catalog) addVersion(gv schema.GroupVersion, resources []resource) meta.
 // mapping finds the resource of a kind, in the first of the versions that has it or, with none given, in the preferred one.
 func (c *catalog) mapping(kind schema.GroupKind, versions []string) (*meta.RESTMapping, error) {
 	if len(versions) > 0 {
+		if _, doubted := c.doubted.Load(kind.WithVersion(versions[0])); doubted {
+			return nil, &meta.NoKindMatchError{GroupKind: kind, SearchedVersions: versions}
+		}
 		if found, ok := c.byKind[kind.WithVersion(versions[0])]; ok {
 			copied := *found // callers own what they get
 			return &copied, nil

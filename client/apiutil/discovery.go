@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +30,9 @@ const acceptAggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGrou
 
 // maxDiscoveryFetches bounds the requests that are under way at once when an old server has to be asked group by group.
 const maxDiscoveryFetches = 8
+
+// discoveryTimeout bounds one look at the server, all its requests together.
+const discoveryTimeout = 32 * time.Second
 
 // ErrResourceDiscoveryFailed says, by group and version, why the resources of some of the server's API groups could not be
 // learned, most often because the extension server behind them is down. Other groups are not affected. It is returned
@@ -109,6 +113,7 @@ func newDiscovery(config *rest.Config, httpClient *http.Client) (*discovery, err
 	cfg := rest.CopyConfig(config)
 	cfg.GroupVersion, cfg.APIPath = &schema.GroupVersion{}, ""
 	cfg.ContentType, cfg.AcceptContentTypes = "application/json", ""
+	cfg.QPS, cfg.RateLimiter = -1, nil // the mapper's refreshInterval and maxDiscoveryFetches are its limits
 	cfg.NegotiatedSerializer = serializer.NewCodecFactory(newMetaScheme()).WithoutConversion()
 	if cfg.UserAgent == "" {
 		cfg.UserAgent = rest.DefaultKubernetesUserAgent()
@@ -122,6 +127,8 @@ func newDiscovery(config *rest.Config, httpClient *http.Client) (*discovery, err
 
 // groups asks for the whole of the server: two requests, or more if the server is too old for aggregated discovery.
 func (d *discovery) groups(ctx context.Context) ([]group, error) {
+	ctx, cancel := context.WithTimeout(ctx, discoveryTimeout)
+	defer cancel()
 	roots := [...]string{"/api", "/apis"}
 	var found [len(roots)][]group
 	var errs [len(roots)]error

@@ -45,16 +45,16 @@ func NewDynamicRESTMapper(config *rest.Config, httpClient *http.Client) (meta.RE
 	if err != nil {
 		return nil, fmt.Errorf("make a RESTMapper: %w", err)
 	}
-	return &lazyMapper{discovery: d}, nil
+	return &lazyMapper{discovery: d, turn: make(chan struct{}, 1)}, nil
 }
 
-// lazyMapper holds what it last learned of the server as one unchangeable catalog and replaces it as a whole.
+// lazyMapper holds what it last learned of the server as one catalog and replaces it as a whole.
 type lazyMapper struct {
 	discovery *discovery
 
-	// refreshing is held by the one goroutine that asks the server.
-	refreshing sync.Mutex
-	lastLook   time.Time // guarded by refreshing
+	// turn holds one token; who has it asks the server, one at a time.
+	turn     chan struct{}
+	lastLook time.Time // guarded by turn
 
 	mu      sync.RWMutex
 	current *catalog // nil until the first look; guarded by mu
@@ -68,11 +68,23 @@ func (m *lazyMapper) catalog() *catalog {
 	return m.current
 }
 
-// newer returns a catalog that is not old: the one that another caller has fetched in the meantime, or a fresh one.
-func (m *lazyMapper) newer(ctx context.Context, old *catalog) (*catalog, error) {
-	m.refreshing.Lock()
-	defer m.refreshing.Unlock()
-	if c := m.catalog(); c != old && c != nil {
+func (m *lazyMapper) setCatalog(c *catalog) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.current = c
+}
+
+// newer returns a catalog from a look that began after it was called: another caller's, or its own. One that began before
+// may lack a kind that was installed in between.
+func (m *lazyMapper) newer(ctx context.Context) (*catalog, error) {
+	asked := time.Now()
+	select {
+	case m.turn <- struct{}{}:
+		defer func() { <-m.turn }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if c := m.catalog(); c != nil && c.began.After(asked) {
 		return c, nil
 	}
 	if wait := time.Until(m.lastLook.Add(refreshInterval)); wait > 0 {
@@ -89,24 +101,20 @@ func (m *lazyMapper) newer(ctx context.Context, old *catalog) (*catalog, error) 
 	if err != nil {
 		return nil, err
 	}
-	c := newCatalog(groups)
-	m.mu.Lock()
-	m.current = c
-	m.mu.Unlock()
+	c := newCatalog(groups, m.lastLook)
+	m.setCatalog(c)
 	return c, nil
 }
 
 // lookUp runs find on what is known and, if that misses, once more on a newer catalog. groupName is the one group in which
 // a match can be, nil if it can be in any.
-func lookUp[T any](m *lazyMapper, groupName *string, find func(*catalog) (T, error)) (T, error) {
-	ctx := context.Background() // the RESTMapper interface has no context; newer is bounded by refreshInterval and the REST client
-	known := m.catalog()
-	if known != nil {
+func lookUp[T any](ctx context.Context, m *lazyMapper, groupName *string, find func(*catalog) (T, error)) (T, error) {
+	if known := m.catalog(); known != nil {
 		if found, err := find(known); !meta.IsNoMatchError(err) {
 			return found, err
 		}
 	}
-	fresh, err := m.newer(ctx, known)
+	fresh, err := m.newer(ctx)
 	if err != nil {
 		var none T
 		return none, err
@@ -124,6 +132,10 @@ func lookUp[T any](m *lazyMapper, groupName *string, find func(*catalog) (T, err
 // match, and callers take NoMatch as proof that there is none.
 func noMatchText(err error) error { return errors.New(err.Error()) }
 
+// unbounded is the context of look-ups through the RESTMapper interface, which has none. They end all the same: newer
+// waits for refreshInterval at most, and discovery has a time limit of its own.
+var unbounded = context.Background()
+
 // groupOf reads a partial resource: there an empty group means any group.
 func groupOf(r schema.GroupVersionResource) *string {
 	if r.Group == "" {
@@ -132,40 +144,46 @@ func groupOf(r schema.GroupVersionResource) *string {
 	return &r.Group
 }
 
-// Reset forgets everything, so that the next look-up asks the server, whatever the interval.
-func (m *lazyMapper) Reset() {
-	m.refreshing.Lock()
-	defer m.refreshing.Unlock()
-	m.lastLook = time.Time{}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.current = nil
-}
+// Reset forgets everything, so that the next look-up asks the server. It still waits for its time.
+func (m *lazyMapper) Reset() { m.setCatalog(nil) }
 
 func (m *lazyMapper) KindFor(r schema.GroupVersionResource) (schema.GroupVersionKind, error) {
-	return lookUp(m, groupOf(r), func(c *catalog) (schema.GroupVersionKind, error) { return c.all.KindFor(r) })
+	return lookUp(unbounded, m, groupOf(r), func(c *catalog) (schema.GroupVersionKind, error) { return c.all.KindFor(r) })
 }
 
 func (m *lazyMapper) KindsFor(r schema.GroupVersionResource) ([]schema.GroupVersionKind, error) {
-	return lookUp(m, groupOf(r), func(c *catalog) ([]schema.GroupVersionKind, error) { return c.all.KindsFor(r) })
+	return lookUp(unbounded, m, groupOf(r), func(c *catalog) ([]schema.GroupVersionKind, error) { return c.all.KindsFor(r) })
 }
 
 func (m *lazyMapper) ResourceFor(r schema.GroupVersionResource) (schema.GroupVersionResource, error) {
-	return lookUp(m, groupOf(r), func(c *catalog) (schema.GroupVersionResource, error) { return c.all.ResourceFor(r) })
+	return lookUp(unbounded, m, groupOf(r), func(c *catalog) (schema.GroupVersionResource, error) { return c.all.ResourceFor(r) })
 }
 
 func (m *lazyMapper) ResourcesFor(r schema.GroupVersionResource) ([]schema.GroupVersionResource, error) {
-	return lookUp(m, groupOf(r), func(c *catalog) ([]schema.GroupVersionResource, error) { return c.all.ResourcesFor(r) })
+	return lookUp(unbounded, m, groupOf(r), func(c *catalog) ([]schema.GroupVersionResource, error) { return c.all.ResourcesFor(r) })
 }
 
 func (m *lazyMapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
-	return lookUp(m, &kind.Group, func(c *catalog) (*meta.RESTMapping, error) { return c.mapping(kind, versions) })
+	return m.RESTMappingWithContext(unbounded, kind, versions...)
+}
+
+// RESTMappingWithContext is RESTMapping for callers with a context: it ends when ctx is done.
+func (m *lazyMapper) RESTMappingWithContext(ctx context.Context, kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	return lookUp(ctx, m, &kind.Group, func(c *catalog) (*meta.RESTMapping, error) { return c.mapping(kind, versions) })
+}
+
+// Stale tells the mapper that the server does not serve a kind where the mapper says it does: the next look-up of the kind
+// asks the server again. It makes no request itself.
+func (m *lazyMapper) Stale(kind schema.GroupVersionKind) {
+	if c := m.catalog(); c != nil {
+		c.doubted.Store(kind, true)
+	}
 }
 
 func (m *lazyMapper) RESTMappings(kind schema.GroupKind, versions ...string) ([]*meta.RESTMapping, error) {
-	return lookUp(m, &kind.Group, func(c *catalog) ([]*meta.RESTMapping, error) { return c.all.RESTMappings(kind, versions...) })
+	return lookUp(unbounded, m, &kind.Group, func(c *catalog) ([]*meta.RESTMapping, error) { return c.all.RESTMappings(kind, versions...) })
 }
 
 func (m *lazyMapper) ResourceSingularizer(name string) (string, error) {
-	return lookUp(m, nil, func(c *catalog) (string, error) { return c.all.ResourceSingularizer(name) })
+	return lookUp(unbounded, m, nil, func(c *catalog) (string, error) { return c.all.ResourceSingularizer(name) })
 }
