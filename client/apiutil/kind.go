@@ -79,12 +79,15 @@ func ListKind(item schema.GroupVersionKind) schema.GroupVersionKind {
 	return item
 }
 
-// IsObjectNamespaced reports whether objects of obj's kind live in a namespace. It fails as GVKForObject and
-// IsGVKNamespaced do.
+// IsObjectNamespaced reports whether objects of obj's kind, for a list those of its items, live in a namespace. It fails
+// as GVKForObject and IsGVKNamespaced do.
 func IsObjectNamespaced(obj runtime.Object, scheme *runtime.Scheme, mapper meta.RESTMapper) (bool, error) {
 	kind, err := GVKForObject(obj, scheme)
 	if err != nil {
 		return false, err
+	}
+	if meta.IsListType(obj) {
+		kind = ItemKind(kind)
 	}
 	return IsGVKNamespaced(kind, mapper)
 }

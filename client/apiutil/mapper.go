@@ -74,9 +74,9 @@ func (m *lazyMapper) setCatalog(c *catalog) {
 	m.current = c
 }
 
-// newer returns a catalog from a look that began after it was called: another caller's, or its own. One that began before
-// may lack a kind that was installed in between.
-func (m *lazyMapper) newer(ctx context.Context) (*catalog, error) {
+// newer returns a catalog that is good enough: one in which ok finds what is looked for, whoever fetched it, or else one
+// from a look that began after newer was called. One that began before may lack a kind that was installed in between.
+func (m *lazyMapper) newer(ctx context.Context, ok func(*catalog) bool) (*catalog, error) {
 	asked := time.Now()
 	select {
 	case m.turn <- struct{}{}:
@@ -84,7 +84,7 @@ func (m *lazyMapper) newer(ctx context.Context) (*catalog, error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	if c := m.catalog(); c != nil && c.began.After(asked) {
+	if c := m.catalog(); c != nil && (c.began.After(asked) || ok(c)) {
 		return c, nil
 	}
 	if wait := time.Until(m.lastLook.Add(refreshInterval)); wait > 0 {
@@ -114,7 +114,10 @@ func lookUp[T any](ctx context.Context, m *lazyMapper, groupName *string, find f
 			return found, err
 		}
 	}
-	fresh, err := m.newer(ctx)
+	fresh, err := m.newer(ctx, func(c *catalog) bool {
+		_, err := find(c)
+		return !meta.IsNoMatchError(err)
+	})
 	if err != nil {
 		var none T
 		return none, err
