@@ -220,11 +220,12 @@ func (c *client) bypassesCache(item schema.GroupVersionKind, form apiutil.Form) 
 	return form == apiutil.Unstructured && !c.cacheUnstructured
 }
 
-// pick resolves the kind of an object or list, once per call, and the client of its form.
-func (c *client) pick(does string, obj runtime.Object) (*formClient, schema.GroupVersionKind, error) {
+// pick resolves the kind of an object or list, once per call, and the client of its form. Errors are those of
+// apiutil.GVKForObject as they are: runtime.IsNotRegisteredError and its like look at an error itself, not at what it wraps.
+func (c *client) pick(obj runtime.Object) (*formClient, schema.GroupVersionKind, error) {
 	kind, err := c.GroupVersionKindFor(obj)
 	if err != nil {
-		return nil, kind, fmt.Errorf("%s: %w", does, err)
+		return nil, kind, err
 	}
 	return c.form(apiutil.FormOf(obj)), kind, nil
 }
@@ -255,7 +256,7 @@ func (c *client) IsObjectNamespaced(obj runtime.Object) (bool, error) {
 
 // Get reads an object, from the cache unless its kind or form bypasses it.
 func (c *client) Get(ctx context.Context, key ObjectKey, obj Object, opts ...GetOption) error {
-	form, kind, err := c.pick("get", obj)
+	form, kind, err := c.pick(obj)
 	switch {
 	case err != nil:
 		return err
@@ -270,7 +271,7 @@ func (c *client) Get(ctx context.Context, key ObjectKey, obj Object, opts ...Get
 
 // List reads a list, from the cache unless the kind of its items or its form bypasses it.
 func (c *client) List(ctx context.Context, list ObjectList, opts ...ListOption) error {
-	form, kind, err := c.pick("list", list)
+	form, kind, err := c.pick(list)
 	if err != nil {
 		return err
 	}

@@ -88,6 +88,9 @@ const maxPooledBuffer = 1 << 20
 
 // do sends a call, tells the gates and fills the call's target with the answer.
 func (p *requestPath) do(ctx context.Context, c *call) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("%s: %w", c, causeOf(ctx))
+	}
 	found, err := p.resources.find(ctx, c.kind)
 	if err != nil {
 		return fmt.Errorf("%s: %w", c, err)

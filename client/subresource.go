@@ -22,7 +22,7 @@ type subResourceClient struct {
 // call starts a call about the sub-resource of parent, whose answer goes into body.
 func (s *subResourceClient) call(does string, verb Verb, parent, body Object) (*formClient, *call, *codec, error) {
 	does = fmt.Sprintf("%s %s of", does, s.name)
-	form, kind, err := s.client.pick(does, parent)
+	form, kind, err := s.client.pick(parent)
 	if err != nil {
 		return nil, nil, nil, err
 	}

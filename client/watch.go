@@ -34,7 +34,7 @@ type watcher struct {
 
 // Watch watches the objects that the options select; it is always live.
 func (c *client) Watch(ctx context.Context, list ObjectList, opts ...ListOption) (watch.Interface, error) {
-	form, kind, err := c.pick("watch", list)
+	form, kind, err := c.pick(list)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 
 // Create creates obj.
 func (c *client) Create(ctx context.Context, obj Object, opts ...CreateOption) error {
-	form, kind, err := c.pick("create", obj)
+	form, kind, err := c.pick(obj)
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (c *client) Create(ctx context.Context, obj Object, opts ...CreateOption) e
 
 // Update replaces obj.
 func (c *client) Update(ctx context.Context, obj Object, opts ...UpdateOption) error {
-	form, kind, err := c.pick("update", obj)
+	form, kind, err := c.pick(obj)
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (c *client) Update(ctx context.Context, obj Object, opts ...UpdateOption) e
 
 // Patch patches obj.
 func (c *client) Patch(ctx context.Context, obj Object, patch Patch, opts ...PatchOption) error {
-	form, kind, err := c.pick("patch", obj)
+	form, kind, err := c.pick(obj)
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (c *client) Apply(ctx context.Context, config runtime.ApplyConfiguration, o
 	options := new(ApplyOptions).ApplyOptions(opts)
 	body, err := newApplyBody(config)
 	if err != nil {
-		return fmt.Errorf("apply: %w", err)
+		return err
 	}
 	call := c.typedClient.call("apply", VerbApply, body.kind, body.key)
 	call.noRYW = options.DisableReadYourWritesConsistency
@@ -71,7 +71,7 @@ func (c *client) Apply(ctx context.Context, config runtime.ApplyConfiguration, o
 
 // Delete deletes obj.
 func (c *client) Delete(ctx context.Context, obj Object, opts ...DeleteOption) error {
-	form, kind, err := c.pick("delete", obj)
+	form, kind, err := c.pick(obj)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (c *client) Delete(ctx context.Context, obj Object, opts ...DeleteOption) e
 
 // DeleteAllOf deletes all objects of obj's kind that the options select.
 func (c *client) DeleteAllOf(ctx context.Context, obj Object, opts ...DeleteAllOfOption) error {
-	form, kind, err := c.pick("delete all of", obj)
+	form, kind, err := c.pick(obj)
 	if err != nil {
 		return err
 	}

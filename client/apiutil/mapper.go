@@ -98,6 +98,9 @@ func (m *lazyMapper) newer(ctx context.Context, ok func(*catalog) bool) (*catalo
 	}
 	m.lastLook = time.Now()
 	groups, err := m.discovery.groups(ctx)
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		return nil, fmt.Errorf("%w: %w", cause, err)
+	}
 	if err != nil {
 		return nil, err
 	}
