@@ -21,6 +21,7 @@ import (
 	"github.com/wherry-dev/wherry/cache"
 	"github.com/wherry-dev/wherry/manager/leaderelection"
 	"github.com/wherry-dev/wherry/manager/leaderelection/fake"
+	"github.com/wherry-dev/wherry/webhook"
 )
 
 // journal notes what happened, in order.
@@ -83,9 +84,12 @@ type httpPart struct{ *part }
 
 func (httpPart) AddExtraHandler(string, http.Handler) error { return nil }
 
-type webhookPart struct{ *part }
+type webhookPart struct {
+	*part
+	webhook.Server
+}
 
-func (webhookPart) WebhookMux() *http.ServeMux { return nil }
+func (w webhookPart) Start(ctx context.Context) error { return w.part.Start(ctx) }
 
 type warmPart struct{ *part }
 
@@ -161,7 +165,7 @@ func TestOrderOfStartAndStop(t *testing.T) {
 					warmPart{&part{"warm", j, time.Second}},
 					otherPart{&part{"other", j, 2 * time.Second}},
 					&cachePart{part: &part{"cache", j, time.Second}, syncs: 3 * time.Second},
-					webhookPart{&part{"webhook", j, time.Second}},
+					webhookPart{part: &part{"webhook", j, time.Second}},
 					httpPart{&part{"http", j, time.Second}},
 				)
 				ctx, cancel := context.WithCancel(t.Context())

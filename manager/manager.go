@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
@@ -17,6 +18,8 @@ import (
 	"github.com/wherry-dev/wherry/manager/healthz"
 	"github.com/wherry-dev/wherry/manager/leaderelection"
 	metricsserver "github.com/wherry-dev/wherry/manager/metrics/server"
+	"github.com/wherry-dev/wherry/webhook"
+	"github.com/wherry-dev/wherry/webhook/conversion"
 )
 
 // Manager runs an operator: it shares one cluster's client and cache among runnables, and starts and stops them. All methods
@@ -49,11 +52,17 @@ type Manager interface {
 	// expected to exit. A manager starts once.
 	Start(ctx context.Context) error
 
+	// GetWebhookServer returns the webhook server. The first call adds it to the manager: without one, none is served.
+	GetWebhookServer() webhook.Server
+
 	// GetLogger returns the manager's logger.
 	GetLogger() logr.Logger
 
 	// GetControllerOptions returns the defaults for controllers.
 	GetControllerOptions() config.Controller
+
+	// GetConverterRegistry returns where converters between versions of a kind are registered.
+	GetConverterRegistry() conversion.Registry
 }
 
 // controllerManager is a lifecycle around a cluster.
@@ -65,6 +74,10 @@ type controllerManager struct {
 	controller     config.Controller
 	metrics        metricsserver.Server // nil for none
 	healthz, ready *probe
+
+	webhooks    webhook.Server
+	addWebhooks sync.Once // adds webhooks to life
+	converters  conversion.Registry
 }
 
 var _ Manager = (*controllerManager)(nil)
@@ -82,6 +95,7 @@ func New(config *rest.Config, options Options) (Manager, error) {
 	m := &controllerManager{
 		log: options.Logger, controller: options.Controller,
 		healthz: &probe{name: "healthz"}, ready: &probe{name: "readyz"},
+		webhooks: options.WebhookServer, converters: conversion.NewRegistry(),
 	}
 	var err error
 	fence := &leaderelection.Fence{}
@@ -242,6 +256,17 @@ func (m *controllerManager) AddMetricsServerExtraHandler(path string, handler ht
 	}
 	return m.metrics.AddExtraHandler(path, handler)
 }
+
+func (m *controllerManager) GetWebhookServer() webhook.Server {
+	m.addWebhooks.Do(func() {
+		if err := m.life.add(m.webhooks); err != nil {
+			m.log.Error(err, "the webhook server does not start")
+		}
+	})
+	return m.webhooks
+}
+
+func (m *controllerManager) GetConverterRegistry() conversion.Registry { return m.converters }
 
 func (m *controllerManager) GetLogger() logr.Logger { return m.log }
 

@@ -236,6 +236,37 @@ func TestHundredManagersLeaveNothing(t *testing.T) {
 	})
 }
 
+// The webhook server runs if somebody asks for it, once however often.
+func TestWebhookServerRunsOnDemand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, asked := range []int{0, 1, 2} {
+			w, j := &world{}, &journal{}
+			o := w.options()
+			o.WebhookServer = webhookPart{part: &part{"webhook", j, 0}}
+			m, err := New(w.config(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m.GetConverterRegistry() == nil || m.GetConverterRegistry() != m.GetConverterRegistry() {
+				t.Error("no registry, or more than one")
+			}
+			for range asked {
+				if m.GetWebhookServer() != o.WebhookServer {
+					t.Error("another server")
+				}
+			}
+			stop := start(t, m)
+			synctest.Wait()
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+			if got := j.count("start webhook"); got != min(asked, 1) {
+				t.Errorf("asked %d times, started %d times", asked, got)
+			}
+		}
+	})
+}
+
 // create writes a ConfigMap with c.
 func create(ctx context.Context, c client.Client, name string) error {
 	return c.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}})

@@ -23,6 +23,7 @@ import (
 	"github.com/wherry-dev/wherry/manager/config"
 	"github.com/wherry-dev/wherry/manager/leaderelection"
 	metricsserver "github.com/wherry-dev/wherry/manager/metrics/server"
+	"github.com/wherry-dev/wherry/webhook"
 )
 
 // The defaults of durations and names.
@@ -120,6 +121,10 @@ type Options struct {
 	// authentication: bind a loopback address.
 	PprofBindAddress string
 
+	// WebhookServer is the server of webhooks. Nil means webhook.NewServer with its defaults. It runs only if somebody asks for
+	// it with GetWebhookServer.
+	WebhookServer webhook.Server
+
 	// BaseContext makes the base of runnables' contexts. Nil means context.Background.
 	BaseContext BaseContextFunc
 
@@ -145,6 +150,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.Controller.Logger.GetSink() == nil {
 		o.Controller.Logger = o.Logger
+	}
+	if o.WebhookServer == nil {
+		o.WebhookServer = webhook.NewServer(webhook.Options{})
 	}
 	if o.BaseContext == nil {
 		o.BaseContext = context.Background

@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/wherry-dev/wherry/cache"
+	"github.com/wherry-dev/wherry/webhook"
 )
 
 // stage is a moment in the life of a manager at which a group of runnables starts.
@@ -73,7 +74,7 @@ func isHTTPServer(r Runnable) bool {
 }
 
 func isWebhookServer(r Runnable) bool {
-	_, ok := r.(interface{ WebhookMux() *http.ServeMux })
+	_, ok := r.(webhook.Server)
 	return ok
 }
 
