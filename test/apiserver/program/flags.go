@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wherry-dev/wherry/test/apiserver/controllers"
 	"github.com/wherry-dev/wherry/test/apiserver/server"
 	"github.com/wherry-dev/wherry/test/apiserver/storage/file"
 )
@@ -39,6 +40,11 @@ type commandLine struct {
 	args    []string // what exec runs
 }
 
+// beside are the controllers that run in the server's process; --without names those to leave out, or all.
+var beside = []string{controllers.Namespaces, controllers.Garbage, controllers.ServiceAccounts}
+
+const all = "all"
+
 // list is a flag that may be given more than once; each value may hold several, separated by commas, unless whole.
 type list struct {
 	values []string
@@ -60,13 +66,6 @@ func (l *list) Set(value string) error {
 	return nil
 }
 
-// The controllers of this process that --without can name.
-const (
-	namespaces      = "namespaces"
-	garbage         = "garbage"
-	serviceAccounts = "serviceaccounts"
-)
-
 var errHelp = errors.New("help was asked for")
 
 // parse reads the command line. Flags may stand before the command and, save for exec, after it.
@@ -80,7 +79,7 @@ func parse(args []string) (*commandLine, error) {
 	c.set.BoolVar(&c.readyJSON, "ready-json", false, "print the ready line as JSON, with the kubeconfig in it")
 	c.set.BoolVar(&c.stdinEOF, "exit-on-stdin-eof", false, "stop when standard input ends")
 	c.set.BoolVar(&c.detach, "detach", false, "go on when the program that started this one ends")
-	c.set.Var(&c.without, "without", "leave out controllers of this `name`: "+strings.Join([]string{namespaces, garbage, serviceAccounts}, ", ")+", or all")
+	c.set.Var(&c.without, "without", "leave out controllers of this `name`: "+strings.Join(beside, ", ")+", or "+all)
 	c.set.Var(&c.apiserver, "apiserver-flag", "hand `name=value` to kube-apiserver; may be given more than once")
 	c.set.BoolVar(&c.stock, "stock", false, "assemble the server as kube-apiserver's own command does; slower, for comparison")
 	c.set.IntVar(&c.verbosity, "v", -1, "log what Kubernetes' code logs up to this `level` to standard error")
@@ -156,12 +155,12 @@ func (c *commandLine) options() (server.Options, error) {
 	}
 	o := server.Options{DataDir: dir, Storage: mode, Port: c.port, Flags: c.apiserver.values, Stock: c.stock}
 	for _, name := range c.without.values {
-		if !slices.Contains([]string{namespaces, garbage, serviceAccounts, "all"}, name) {
-			return o, fmt.Errorf("--without %s: there are %s, %s, %s and all", name, namespaces, garbage, serviceAccounts)
+		if name != all && !slices.Contains(beside, name) {
+			return o, fmt.Errorf("--without %s: there are %s and %s", name, strings.Join(beside, ", "), all)
 		}
-		o.NoNamespaceDeleter = o.NoNamespaceDeleter || name == namespaces || name == "all"
-		o.NoGarbageCollector = o.NoGarbageCollector || name == garbage || name == "all"
-		o.NoServiceAccounts = o.NoServiceAccounts || name == serviceAccounts || name == "all"
+		o.NoNamespaceDeleter = o.NoNamespaceDeleter || name == controllers.Namespaces || name == all
+		o.NoGarbageCollector = o.NoGarbageCollector || name == controllers.Garbage || name == all
+		o.NoServiceAccounts = o.NoServiceAccounts || name == controllers.ServiceAccounts || name == all
 	}
 	return o, nil
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/wherry-dev/wherry/test/apiserver/controllers"
 	"github.com/wherry-dev/wherry/test/apiserver/facade"
 	"github.com/wherry-dev/wherry/test/apiserver/identity"
 	"github.com/wherry-dev/wherry/test/apiserver/private"
@@ -39,13 +40,14 @@ type Server struct {
 	parts  parts
 	config *rest.Config
 
-	cancel context.CancelCauseFunc // ends everything below
-	ran    chan struct{}           // closed when kube-apiserver has returned
-	done   chan struct{}           // closed when all is closed
-	stop   sync.Once
-	failed atomic.Pointer[error] // why the server ended, if nobody asked it to
-	err    error                 // what went wrong while stopping; read after done
-	before []func()              // what to end before kube-apiserver, newest first
+	loopback    *rest.Config // of the server's own parts
+	controllers *controllers.Set
+	cancel      context.CancelCauseFunc // ends everything below
+	ran         chan struct{}           // closed when kube-apiserver has returned
+	done        chan struct{}           // closed when all is closed
+	stop        sync.Once
+	failed      atomic.Pointer[error] // why the server ended, if nobody asked it to
+	err         error                 // what went wrong while stopping; read after done
 }
 
 // Start runs a server and returns when it answers /readyz. The context covers the start only: once Start has
@@ -142,6 +144,7 @@ func (s *Server) run(ctx context.Context) error {
 		return fmt.Errorf("prepare the server: %w", err)
 	}
 	s.config = clientConfig(p)
+	s.loopback = config.KubeAPIs.ControlPlane.Generic.LoopbackClientConfig
 	s.enlist()
 	go func() {
 		defer close(s.ran)
@@ -152,7 +155,7 @@ func (s *Server) run(ctx context.Context) error {
 	if err := s.await(inner); err != nil {
 		return err
 	}
-	return s.startControllers(inner, config)
+	return s.startControllers()
 }
 
 // fail records why the server cannot go on and begins to take it down. The first reason counts.
@@ -197,9 +200,7 @@ func (s *Server) Stop() error {
 func (s *Server) shut() {
 	s.stop.Do(func() {
 		defer close(s.done)
-		for _, end := range s.before {
-			end()
-		}
+		s.controllers.Stop()
 		s.cancel(errStopped)
 		limit := time.NewTimer(stopLimit)
 		defer limit.Stop()

@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: The Wherry Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// The controllers by name.
+const (
+	Namespaces      = "namespaces"
+	Garbage         = "garbage"
+	ServiceAccounts = "serviceaccounts"
+	ReplicaSets     = "replicaset"
+	Deployments     = "deployment"
+	Jobs            = "job"
+)
+
+// table holds how each controller is started. A start function makes its controller and begins to run it in the
+// group; it does not block.
+var table = map[string]func(*Set) error{
+	Namespaces:      startNamespaces,
+	Garbage:         startGarbage,
+	ServiceAccounts: startServiceAccounts,
+	ReplicaSets:     startReplicaSets,
+	Deployments:     startDeployments,
+	Jobs:            startJobs,
+}
+
+// Names returns the controllers there are, in alphabetical order.
+func Names() []string { return slices.Sorted(maps.Keys(table)) }
+
+// Set is a number of running controllers. Make it with Start, end it with Stop.
+type Set struct {
+	ctx     context.Context
+	cancel  context.CancelFunc
+	config  *rest.Config
+	client  kubernetes.Interface
+	shared  informers.SharedInformerFactory
+	running sync.WaitGroup
+	started chan struct{} // closed once the informers were started
+}
+
+// Start starts the named controllers against a server and returns without waiting for them to have seen its state.
+// An unknown name is an error. The config is copied.
+func Start(config *rest.Config, names ...string) (*Set, error) {
+	for _, name := range names {
+		if table[name] == nil {
+			return nil, fmt.Errorf("there is no controller %q: %s are", name, strings.Join(Names(), ", "))
+		}
+	}
+	s := &Set{config: rest.CopyConfig(config), started: make(chan struct{})}
+	s.config.QPS = -1 // the server is ours: its own fairness is limit enough
+	client, err := kubernetes.NewForConfig(s.config)
+	if err != nil {
+		return nil, fmt.Errorf("make the controllers' client: %w", err)
+	}
+	s.client = client
+	s.shared = informers.NewSharedInformerFactory(client, 0)
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	for _, name := range names {
+		if err := table[name](s); err != nil {
+			s.Stop()
+			return nil, fmt.Errorf("start the controller %s: %w", name, err)
+		}
+	}
+	s.shared.Start(s.ctx.Done())
+	close(s.started)
+	return s, nil
+}
+
+// Stop ends the controllers and waits for them. It may be called more than once.
+func (s *Set) Stop() {
+	if s == nil {
+		return
+	}
+	s.cancel()
+	s.running.Wait()
+	s.shared.Shutdown()
+}
