@@ -6,9 +6,7 @@ package program
 import (
 	"bytes"
 	"encoding/base64"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -51,15 +49,11 @@ type kubeconfigFile struct {
 // place finds out whether a kubeconfig may be written to path: a file that is not ours must not be there.
 func place(path string) error {
 	old, err := os.ReadFile(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return fmt.Errorf("cannot look at the kubeconfig %s: %w", path, err)
-	case !bytes.HasPrefix(old, []byte(mark)):
+	if err == nil && !bytes.HasPrefix(old, []byte(mark)) {
 		return fmt.Errorf("the file %s was not written by this program and is left alone: name another with --kubeconfig, "+
 			"or move it away", path)
 	}
+	// Whatever else is wrong with the path, writing will tell.
 	return nil
 }
 

@@ -5,12 +5,14 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/apiserver/pkg/server/egressselector"
 	"k8s.io/client-go/tools/cache"
@@ -41,7 +43,7 @@ type parts struct {
 	identity *identity.Identity
 	store    *file.Store
 	facade   *facade.Facade
-	listener net.Listener
+	listener *listener
 	informer *cache.InformerName
 	flags    options.CompletedOptions
 }
@@ -161,8 +163,10 @@ func (p *parts) chain() (*aggregator.APIAggregator, *app.Config, error) {
 	p.wrapStorage(config)
 	if !p.options.Stock {
 		config.KubeAPIs.ControlPlane.Generic.DisabledPostStartHooks.Insert(seededHooks...)
-		config.Aggregator.GenericConfig.DisabledPostStartHooks = config.KubeAPIs.ControlPlane.Generic.DisabledPostStartHooks
+		// The two other servers were configured before this is set: they describe themselves, which costs next to nothing.
+		config.KubeAPIs.ControlPlane.Generic.SkipOpenAPIInstallation = true
 	}
+	v2, v3 := config.KubeAPIs.ControlPlane.Generic.OpenAPIConfig, config.KubeAPIs.ControlPlane.Generic.OpenAPIV3Config
 	completed, err := config.Complete()
 	if err != nil {
 		return nil, nil, fmt.Errorf("complete the server's configuration: %w", err)
@@ -172,6 +176,15 @@ func (p *parts) chain() (*aggregator.APIAggregator, *app.Config, error) {
 		return nil, nil, fmt.Errorf("put the server together: %w", err)
 	}
 	chain.GenericAPIServer.ShutdownTimeout = drainLimit
+	if !p.options.Stock {
+		kube, ok := chain.GenericAPIServer.NextDelegate().(*genericapiserver.GenericAPIServer)
+		if !ok {
+			return nil, nil, errors.New("the server of Kubernetes' own APIs is not where it used to be: use Stock")
+		}
+		if err := describe(kube, v2, v3); err != nil {
+			return nil, nil, err
+		}
+	}
 	return chain, config, nil
 }
 

@@ -120,7 +120,7 @@ func (p *parts) generic() (*genericapiserver.Config, informers.SharedInformerFac
 			return nil, nil, nil, err
 		}
 	}
-	documents(c)
+	documentation(c)
 	storage, err := p.storageFactory(c)
 	if err != nil {
 		return nil, nil, nil, err
@@ -135,8 +135,8 @@ func (p *parts) generic() (*genericapiserver.Config, informers.SharedInformerFac
 	return c, shared, storage, nil
 }
 
-// documents sets which requests may run long and how the APIs are described.
-func documents(c *genericapiserver.Config) {
+// documentation sets which requests may run long and how the APIs are described.
+func documentation(c *genericapiserver.Config) {
 	definitions := openapi.GetOpenAPIDefinitionsWithoutDisabledFeatures(generatedopenapi.GetOpenAPIDefinitions)
 	namer := openapinamer.NewDefinitionNamer(legacyscheme.Scheme, extensions.Scheme, aggregatorscheme.Scheme)
 	c.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(definitions, namer)

@@ -29,8 +29,9 @@ const (
 	readyLimit = time.Minute
 	// stopLimit is how long Stop waits for Kubernetes' own orderly end before it closes the store regardless.
 	stopLimit = 4 * time.Second
-	// drainLimit is how long connections are waited for once no request is accepted any more.
-	drainLimit = time.Second
+	// drainLimit is how long idle connections are waited for. Requests under way are waited for besides; what is left
+	// then are connections, and those are closed.
+	drainLimit = 100 * time.Millisecond
 	// watchGrace is how long watches are waited for after they were told to end.
 	watchGrace = time.Second
 )
@@ -96,7 +97,8 @@ func (s *Server) open() error {
 			return err
 		}
 	}
-	if p.listener, err = net.Listen("tcp4", net.JoinHostPort(loopback, strconv.Itoa(p.options.Port))); err != nil {
+	port, err := net.Listen("tcp4", net.JoinHostPort(loopback, strconv.Itoa(p.options.Port)))
+	if err != nil {
 		if errors.Is(err, syscall.EADDRINUSE) {
 			return fmt.Errorf("port %d is in use by another program: stop that one, name another port, or leave it out "+
 				"for a free one", p.options.Port)
@@ -107,6 +109,7 @@ func (s *Server) open() error {
 		}
 		return fmt.Errorf("cannot listen on %s: %w", loopback, err)
 	}
+	p.listener = newListener(port)
 	p.facade = facade.New(raw{p.store}, facadeKeys...)
 	// Names of informers must differ within a process, and so do ports.
 	if p.informer, err = cache.NewInformerName("kube-apiserver-" + p.listener.Addr().String()); err != nil {
@@ -222,11 +225,11 @@ func (s *Server) close() error {
 	p := &s.parts
 	var errs []error
 	p.informer.Release()
+	if p.listener != nil {
+		p.listener.closeAll()
+	}
 	if p.facade != nil {
 		p.facade.Stop()
-	}
-	if p.listener != nil {
-		_ = p.listener.Close() // closed already if the server ran
 	}
 	if p.store != nil {
 		if err := p.store.Close(); err != nil {
