@@ -5,6 +5,7 @@ package client
 
 import (
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -158,6 +159,7 @@ func TestForgetsAKindThatTheServerRefuses(t *testing.T) {
 	c := s.client(Options{})
 	obj := &unstructured.Unstructured{}
 	obj.SetGroupVersionKind(widgetKind)
+	s.on("GET /apis/example.com/v1/namespaces/a/widgets/w", &reply{code: 404, header: http.Header{"Content-Type": {"text/plain"}}, body: []byte("404 page not found\n")})
 	if err := c.Get(t.Context(), ObjectKey{Namespace: "a", Name: "w"}, obj); !apierrors.IsNotFound(err) {
 		t.Fatal(err)
 	}

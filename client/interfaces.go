@@ -78,7 +78,8 @@ type SubResourceReader interface {
 
 // SubResourceWriter writes a sub-resource.
 type SubResourceWriter interface {
-	// Create creates the sub-resource of obj from subResource and fills subResource with the answer.
+	// Create creates the sub-resource of obj from subResource and fills subResource with the answer. A subResource without
+	// a name gets that of obj.
 	Create(ctx context.Context, obj Object, subResource Object, opts ...SubResourceCreateOption) error
 
 	// Update replaces the sub-resource of obj and fills the object that was sent with the answer: obj itself or, with

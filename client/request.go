@@ -227,7 +227,7 @@ func (c *call) String() string {
 // explain adds a remedy where a common mistake has a puzzling answer. The server's errors keep their type, so that type
 // assertions go on working.
 func (p *requestPath) explain(c *call, found *resource, err *apierrors.StatusError) error {
-	if apierrors.IsNotFound(err) && (err.ErrStatus.Details == nil || err.ErrStatus.Details.Name == "") {
+	if apierrors.IsNotFound(err) && !namesAnObject(err) {
 		p.resources.forget(c.kind)
 	}
 	if c.verb == VerbDeleteAllOf && (apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)) {
@@ -238,4 +238,10 @@ func (p *requestPath) explain(c *call, found *resource, err *apierrors.StatusErr
 		err.ErrStatus.Message += fmt.Sprintf(" (%s: %s)", c, remedy)
 	}
 	return err
+}
+
+// namesAnObject tells a 404 for an object from one for a path that the server does not serve: the latter is no Status, or
+// one that names nothing.
+func namesAnObject(err *apierrors.StatusError) bool {
+	return err.ErrStatus.Details != nil && err.ErrStatus.Details.Name != "" && !apierrors.IsUnexpectedServerError(err)
 }

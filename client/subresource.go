@@ -51,11 +51,14 @@ func (s *subResourceClient) Get(ctx context.Context, obj, subResource Object, op
 	return form.path.do(ctx, c)
 }
 
-// Create creates the sub-resource of obj.
+// Create creates the sub-resource of obj. A subResource without a name gets that of obj.
 func (s *subResourceClient) Create(ctx context.Context, obj, subResource Object, opts ...SubResourceCreateOption) error {
 	form, c, codec, err := s.call("create", VerbCreate, obj, subResource)
 	if err != nil {
 		return err
+	}
+	if subResource.GetName() == "" {
+		subResource.SetName(obj.GetName()) // the server wants the body to name what the path names
 	}
 	options := new(SubResourceCreateOptions).ApplyOptions(opts)
 	c.noRYW = options.DisableReadYourWritesConsistency
