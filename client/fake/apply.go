@@ -9,7 +9,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -19,9 +18,7 @@ import (
 // apply is a server-side apply: it merges what the caller wants with what is there and creates what is not.
 func (e *engine) apply(w *write, p patching) (client.Object, error) {
 	if w.manager == "" {
-		return nil, apierrors.NewInvalid(schema.GroupKind{Group: "meta.k8s.io", Kind: "PatchOptions"}, "", field.ErrorList{
-			field.Required(field.NewPath("fieldManager"), "is required for apply patch"),
-		})
+		return nil, invalidOptions("PatchOptions", field.Required(field.NewPath("fieldManager"), "is required for apply patch"))
 	}
 	applied := &unstructured.Unstructured{}
 	if err := json.Unmarshal(p.data, &applied.Object); err != nil {
@@ -54,9 +51,7 @@ func (e *engine) apply(w *write, p patching) (client.Object, error) {
 	if err := checkURL(w, merged); err != nil {
 		return nil, err
 	}
-	if uid := merged.GetUID(); uid != old.obj.GetUID() {
-		return nil, w.k.uidConflict(w.key.Name, uid, old.obj.GetUID())
-	}
+	w.patch = true
 	return e.replace(w, old, merged)
 }
 
@@ -67,6 +62,7 @@ func (e *engine) applyNew(w *write, applied *unstructured.Unstructured, force bo
 	if uid := applied.GetUID(); uid != "" {
 		return nil, w.k.conflict(w.key.Name, fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", uid))
 	}
+	applied.SetResourceVersion("") // there is nothing that it could be a version of
 	empty, err := e.newStored(w.k)
 	if err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ func (c *fakeClient) apply(ctx context.Context, subresource string, config, body
 		return err
 	}
 	w.subresource = subresource
-	if err := w.options(o.DryRun, o.FieldManager); err != nil {
+	if err := w.options("PatchOptions", o.DryRun, o.FieldManager); err != nil {
 		return err
 	}
 	data, err := json.Marshal(body)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/wherry-dev/wherry/client"
 	"github.com/wherry-dev/wherry/client/apiutil"
@@ -34,7 +35,16 @@ func (c *fakeClient) kindOf(obj runtime.Object) (*kind, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.e.of(gvk), nil
+	return c.e.served(gvk)
+}
+
+// served gives what is known about a kind, or why there is no such kind.
+func (e *engine) served(gvk schema.GroupVersionKind) (*kind, error) {
+	k := e.of(gvk)
+	if k.missing != nil && e.behaviour.has(Validation) {
+		return nil, k.missing
+	}
+	return k, nil
 }
 
 // begin resolves kind and key of a write to obj.
@@ -47,7 +57,7 @@ func (c *fakeClient) begin(ctx context.Context, does string, obj client.Object) 
 	if err := alive(ctx); err != nil {
 		return nil, fmt.Errorf("%s %s %q: %w", does, k.gvk.Kind, key, err)
 	}
-	return &write{k: k, key: key}, nil
+	return &write{k: k, key: key}, c.e.needsNamespace(k, key)
 }
 
 // end writes the engine's answer into the caller's object.
@@ -66,7 +76,11 @@ func (c *fakeClient) Get(ctx context.Context, key client.ObjectKey, obj client.O
 	if err := alive(ctx); err != nil {
 		return fmt.Errorf("get %s %q: %w", k.gvk.Kind, key, err)
 	}
-	stored, err := c.e.get(k, k.key(key.Namespace, key.Name))
+	key = k.key(key.Namespace, key.Name)
+	if err := c.e.needsNamespace(k, key); err != nil {
+		return err
+	}
+	stored, err := c.e.get(k, key)
 	if err != nil {
 		return err
 	}
@@ -79,7 +93,7 @@ func (c *fakeClient) Create(ctx context.Context, obj client.Object, opts ...clie
 		return err
 	}
 	o := new(client.CreateOptions).ApplyOptions(opts).AsCreateOptions()
-	stored, err := c.incoming(w, obj, o.DryRun, o.FieldManager, o.FieldValidation)
+	stored, err := c.incoming(w, "CreateOptions", obj, o.DryRun, o.FieldManager, o.FieldValidation)
 	if err != nil {
 		return err
 	}
@@ -98,7 +112,7 @@ func (c *fakeClient) update(ctx context.Context, subresource string, obj, body c
 		return err
 	}
 	w.subresource = subresource
-	stored, err := c.incoming(w, body, o.DryRun, o.FieldManager, o.FieldValidation)
+	stored, err := c.incoming(w, "UpdateOptions", body, o.DryRun, o.FieldManager, o.FieldValidation)
 	if err != nil {
 		return err
 	}
@@ -107,8 +121,8 @@ func (c *fakeClient) update(ctx context.Context, subresource string, obj, body c
 }
 
 // incoming takes over the common options of a write and gives what was sent in stored form.
-func (c *fakeClient) incoming(w *write, obj runtime.Object, dryRun []string, manager, validation string) (client.Object, error) {
-	if err := w.options(dryRun, manager); err != nil {
+func (c *fakeClient) incoming(w *write, kind string, obj runtime.Object, dryRun []string, manager, validation string) (client.Object, error) {
+	if err := w.options(kind, dryRun, manager); err != nil {
 		return nil, err
 	}
 	data, err := json.Marshal(obj)
@@ -128,9 +142,9 @@ func (c *fakeClient) incoming(w *write, obj runtime.Object, dryRun []string, man
 }
 
 // options takes over what all writes have.
-func (w *write) options(dryRun []string, manager string) error {
+func (w *write) options(kind string, dryRun []string, manager string) error {
 	if len(dryRun) > 0 && !slices.Equal(dryRun, []string{metav1.DryRunAll}) {
-		return badRequestf("dryRun: Unsupported value: %q: supported values: %q", dryRun, metav1.DryRunAll)
+		return invalidOptions(kind, field.NotSupported(field.NewPath("dryRun"), dryRun, []string{metav1.DryRunAll}))
 	}
 	w.dryRun, w.manager = len(dryRun) > 0, manager
 	return nil
@@ -147,7 +161,7 @@ func (c *fakeClient) patch(ctx context.Context, subresource string, obj, body cl
 		return err
 	}
 	w.subresource = subresource
-	if err := w.options(o.DryRun, o.FieldManager); err != nil {
+	if err := w.options("PatchOptions", o.DryRun, o.FieldManager); err != nil {
 		return err
 	}
 	p, err := c.patching(patch, body, o)
@@ -165,7 +179,7 @@ func (c *fakeClient) patching(patch client.Patch, obj client.Object, o *metav1.P
 	}
 	p := patching{kind: patch.Type(), data: data, force: o.Force != nil && *o.Force}
 	if p.kind != types.ApplyPatchType && o.Force != nil {
-		return patching{}, invalidPatchOption("force", "may not be specified for non-apply patch")
+		return patching{}, invalidOptions("PatchOptions", field.Forbidden(field.NewPath("force"), "may not be specified for non-apply patch"))
 	}
 	return p, nil
 }
@@ -176,7 +190,7 @@ func (c *fakeClient) Delete(ctx context.Context, obj client.Object, opts ...clie
 		return err
 	}
 	o := new(client.DeleteOptions).ApplyOptions(opts).AsDeleteOptions()
-	if err := w.options(o.DryRun, ""); err != nil {
+	if err := w.options("DeleteOptions", o.DryRun, ""); err != nil {
 		return err
 	}
 	return c.e.remove(w, o)
@@ -197,7 +211,7 @@ func (c *fakeClient) DeleteAllOf(ctx context.Context, obj client.Object, opts ..
 	}
 	w := &write{k: k}
 	o := all.AsDeleteOptions()
-	if err := w.options(o.DryRun, ""); err != nil {
+	if err := w.options("DeleteOptions", o.DryRun, ""); err != nil {
 		return err
 	}
 	return c.e.removeAll(w, s, o)

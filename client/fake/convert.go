@@ -58,7 +58,7 @@ func (s *kinds) decode(k *kind, data []byte) (client.Object, error) {
 		return nil, err
 	}
 	if u, ok := obj.(*unstructured.Unstructured); ok {
-		err = json.Unmarshal(data, &u.Object)
+		err = decodeUntyped(data, u)
 	} else {
 		err = json.Unmarshal(data, obj)
 	}
@@ -67,6 +67,18 @@ func (s *kinds) decode(k *kind, data []byte) (client.Object, error) {
 	}
 	obj.GetObjectKind().SetGroupVersionKind(k.gvk)
 	return obj, nil
+}
+
+// decodeUntyped takes everything but metadata as it is: that has the same Go type in all kinds.
+func decodeUntyped(data []byte, u *unstructured.Unstructured) error {
+	if err := json.Unmarshal(data, &u.Object); err != nil {
+		return err
+	}
+	metadata, err := json.Marshal(u.Object["metadata"])
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(metadata, &metav1.ObjectMeta{})
 }
 
 // strict reports fields of data that the kind does not have, or that occur twice. Kinds without a Go type have no schema

@@ -4,6 +4,7 @@
 package fake
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -41,13 +42,13 @@ func (e *engine) createLocked(w *write, obj client.Object) (client.Object, error
 		obj.SetCreationTimestamp(now())
 	}
 	if e.behaviour.has(Generations) {
-		obj.SetGeneration(0)
 		if k.has(hasGeneration) {
 			obj.SetGeneration(1)
 		}
 	}
 	if e.behaviour.has(StatusReset) && k.has(hasStatus) {
 		copyStatus(obj, nil)
+		begin(obj)
 	}
 	if err := e.admit(k, obj); err != nil {
 		return nil, err
@@ -67,6 +68,20 @@ func (e *engine) createLocked(w *write, obj client.Object) (client.Object, error
 		return nil, apierrors.NewAlreadyExists(k.resource(), w.key.Name)
 	}
 	return e.commit(w, nil, obj)
+}
+
+// begin sets the status that the server gives to new objects of some kinds.
+func begin(obj client.Object) {
+	switch obj := obj.(type) {
+	case *corev1.Pod:
+		obj.Status.Phase = corev1.PodPending
+	case *corev1.Namespace:
+		obj.Status.Phase = corev1.NamespaceActive
+	case *corev1.PersistentVolumeClaim:
+		obj.Status.Phase = corev1.ClaimPending
+	case *corev1.PersistentVolume:
+		obj.Status.Phase = corev1.VolumePending
+	}
 }
 
 // name makes up a name that is not taken, if the object has a generateName instead of one.

@@ -40,8 +40,8 @@ func (e *engine) removeLocked(w *write, old *record, opts *metav1.DeleteOptions)
 	}
 	grace := e.grace(w.k, old.obj, opts)
 	deleted := old.obj.GetDeletionTimestamp()
-	if len(old.obj.GetFinalizers()) == 0 && grace == 0 {
-		return e.drop(w, old, old.obj)
+	if len(old.obj.GetFinalizers()) == 0 && grace == 0 && !e.holdsContent(w, old.obj) {
+		return e.dropAtOnce(w, old)
 	}
 	if deleted != nil && (old.obj.GetDeletionGracePeriodSeconds() == nil || *old.obj.GetDeletionGracePeriodSeconds() <= grace) {
 		return e.visible(old.obj), nil // it is on its way, and a later delete cannot give it more time
@@ -59,7 +59,29 @@ func (e *engine) removeLocked(w *write, old *record, opts *metav1.DeleteOptions)
 		next.SetGeneration(next.GetGeneration() + 1)
 	}
 	w.unmanaged = true
+	if w.k.gvk == namespaceKind && e.behaviour.has(Namespaces) {
+		return e.terminate(w, old, next)
+	}
 	return e.commit(w, old, next)
+}
+
+// dropAtOnce deletes an object without finalizers. One that was given time before is first told that the time is over, as on
+// the server.
+func (e *engine) dropAtOnce(w *write, old *record) (client.Object, error) {
+	if left := old.obj.GetDeletionGracePeriodSeconds(); left != nil && *left > 0 && !w.dryRun {
+		next := old.obj.DeepCopyObject().(client.Object)
+		next.SetDeletionGracePeriodSeconds(ptr.To[int64](0))
+		w.unmanaged = true
+		if _, err := e.commit(w, old, next); err != nil {
+			return nil, err
+		}
+		over, err := e.rows.get(w.k, w.key)
+		if err != nil {
+			return nil, err
+		}
+		old = over
+	}
+	return e.drop(w, old, old.obj)
 }
 
 // shownGrace gives what is written into the object. Upstream's fake writes none for an object that only waits for its
@@ -76,11 +98,11 @@ func checkPreconditions(w *write, obj client.Object, p *metav1.Preconditions) er
 		return nil
 	}
 	if p.UID != nil && *p.UID != obj.GetUID() {
-		return w.k.conflict(w.key.Name, fmt.Errorf("the UID in the precondition (%s) does not match the UID in record (%s). "+
+		return w.k.preconditionConflict(w.key.Name, fmt.Errorf("the UID in the precondition (%s) does not match the UID in record (%s). "+
 			"The object might have been deleted and then recreated", *p.UID, obj.GetUID()))
 	}
 	if p.ResourceVersion != nil && *p.ResourceVersion != obj.GetResourceVersion() {
-		return w.k.conflict(w.key.Name, fmt.Errorf("the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). "+
+		return w.k.preconditionConflict(w.key.Name, fmt.Errorf("the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). "+
 			"The object might have been modified", *p.ResourceVersion, obj.GetResourceVersion()))
 	}
 	return nil
@@ -132,13 +154,17 @@ func (e *engine) removeAll(w *write, s *selection, opts *metav1.DeleteOptions) e
 	if err != nil {
 		return err
 	}
+	if w.k.gvk == namespaceKind {
+		return w.k.noCollection("the server does not delete collections of this kind: list the objects and delete each")
+	}
 	if w.k.namespaced() && s.namespace == "" {
+		const why = "the server deletes within one namespace only: use InNamespace"
 		if e.behaviour.has(Namespaces) {
-			return w.k.noCollection()
+			return w.k.noCollection(why)
 		}
 		for _, obj := range objs {
 			if obj.GetNamespace() != "" {
-				return w.k.noCollection()
+				return w.k.noCollection(why)
 			}
 		}
 	}

@@ -39,6 +39,7 @@ type write struct {
 	manager     string
 	dryRun      bool
 	settled     bool // the object handed over has its managedFields already
+	patch       bool // the object was made from the stored one, so what it says of identity is a wish to change that
 	unmanaged   bool // the write leaves managedFields as they are
 }
 
@@ -129,21 +130,23 @@ func (e *engine) changesNothing(k *kind, old, r *record) (bool, error) {
 	return sameContent(old.obj, r.obj, true), nil
 }
 
-// drop takes an object out for good. last is what is told of it. The lock is held.
+// drop takes an object out for good. last is what the caller is answered; those who watch are told what was stored, at a
+// version of its own. The lock is held.
 func (e *engine) drop(w *write, old *record, last client.Object) (client.Object, error) {
 	if w.dryRun {
 		return e.visible(last), nil
 	}
-	gone := last
+	gone := old.obj.DeepCopyObject().(client.Object)
 	if e.versions.global {
-		gone = last.DeepCopyObject().(client.Object)
 		gone.SetResourceVersion(e.versions.next(old.obj))
+	} else {
+		gone.SetResourceVersion(last.GetResourceVersion())
 	}
 	if err := e.rows.remove(w.k, w.key, gone); err != nil {
 		return nil, err
 	}
 	e.watches.tell(w.k, change{watch.Deleted, old.obj, e.visible(gone)})
-	return e.visible(last), nil
+	return e.visible(last), e.leave(w.key.Namespace)
 }
 
 // now gives the time as the API writes it.

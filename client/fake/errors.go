@@ -41,8 +41,17 @@ func (k *kind) invalid(name string, errs ...*field.Error) error {
 	return apierrors.NewInvalid(k.gvk.GroupKind(), name, errs)
 }
 
+// invalidVersion and preconditionConflict name the resource where one expects the kind, and the other way round: so does the
+// server.
 func (k *kind) invalidVersion(name string) error {
-	return k.invalid(name, field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update"))
+	gk := schema.GroupKind{Group: k.gvk.Group, Kind: k.gvr.Resource}
+	return apierrors.NewInvalid(gk, name, field.ErrorList{
+		field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update"),
+	})
+}
+
+func (k *kind) preconditionConflict(name string, err error) error {
+	return apierrors.NewConflict(schema.GroupResource{Group: k.gvk.Group, Resource: k.gvk.Kind}, name, err)
 }
 
 // uidConflict is what the server's storage says about a write that names another object than the one it finds.
@@ -54,11 +63,9 @@ func badRequestf(format string, args ...any) error {
 	return apierrors.NewBadRequest(fmt.Sprintf(format, args...))
 }
 
-// invalidPatchOption is the answer to options of a patch that make no sense.
-func invalidPatchOption(option, why string) error {
-	return apierrors.NewInvalid(schema.GroupKind{Group: "meta.k8s.io", Kind: "PatchOptions"}, "", field.ErrorList{
-		field.Forbidden(field.NewPath(option), why),
-	})
+// invalidOptions is the answer to options that make no sense.
+func invalidOptions(kind string, err *field.Error) error {
+	return apierrors.NewInvalid(schema.GroupKind{Group: "meta.k8s.io", Kind: kind}, "", field.ErrorList{err})
 }
 
 // unprocessable is the answer to a patch that is well formed and cannot be applied.
@@ -73,17 +80,32 @@ func (k *kind) unprocessable(err error) error {
 }
 
 // unsupportedPatch is the answer to a kind of patch that the resource does not take.
-func unsupportedPatch(given types.PatchType) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
+func (k *kind) unsupportedPatch() error {
+	err := &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType, Reason: metav1.StatusReasonUnsupportedMediaType,
-		Message: fmt.Sprintf("the body of the request was in an unknown format: a patch of type %s needs the Go type of a built-in kind; "+
-			"accepted media types include: %s, %s, %s", given, types.JSONPatchType, types.MergePatchType, types.ApplyYAMLPatchType),
+		Message: fmt.Sprintf("the body of the request was in an unknown format - accepted media types include: %s, %s, %s",
+			types.JSONPatchType, types.MergePatchType, types.ApplyYAMLPatchType),
 	}}
+	if isBuiltin(k.gvk.Group) {
+		err.ErrStatus.Message = "415: Unsupported Media Type"
+	}
+	return err
 }
 
-// noCollection is the answer to deleting all objects of a namespaced kind without saying in which namespace.
-func (k *kind) noCollection() error {
-	err := apierrors.NewMethodNotSupported(k.resource(), "delete")
-	err.ErrStatus.Message += ": " + k.gvk.Kind + " lives in namespaces, and the server deletes in one at a time; give client.InNamespace"
+// noCollection is the answer to deleting a collection that the server does not delete, with what the live client adds to it.
+// There is no such method on a built-in kind's address, and no such address for a custom kind.
+func (k *kind) noCollection(why string) error {
+	err := &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusMethodNotAllowed, Reason: metav1.StatusReasonMethodNotAllowed,
+		Message: "the server does not allow this method on the requested resource",
+	}}
+	if !isBuiltin(k.gvk.Group) {
+		err.ErrStatus.Code, err.ErrStatus.Reason = http.StatusNotFound, metav1.StatusReasonNotFound
+		err.ErrStatus.Message = fmt.Sprintf("the server could not find the requested resource (delete %s)", k.resource())
+		err.ErrStatus.Details = &metav1.StatusDetails{Group: k.gvr.Group, Kind: k.gvr.Resource, Causes: []metav1.StatusCause{{
+			Type: metav1.CauseTypeUnexpectedServerResponse, Message: "404 page not found",
+		}}}
+	}
+	err.ErrStatus.Message += fmt.Sprintf(" (delete all of %s: %s)", k.gvk.GroupKind(), why)
 	return err
 }

@@ -17,9 +17,10 @@ type kind struct {
 	gvk      schema.GroupVersionKind
 	gvr      schema.GroupVersionResource
 	traits   traits
-	typed    bool // objects are stored as the scheme's Go type, else as unstructured
-	scoped   bool // the scope is known
-	hasPatch bool // strategic merge patches work: there is a Go type with patch tags
+	typed    bool  // objects are stored as the scheme's Go type, else as unstructured
+	scoped   bool  // the scope is known
+	missing  error // what the mapper says of a kind that is neither built in nor known to it
+	hasPatch bool  // strategic merge patches work: there is a Go type with patch tags
 }
 
 func (k *kind) has(t traits) bool { return k.traits&t == t }
@@ -59,7 +60,11 @@ func (s *kinds) of(gvk schema.GroupVersionKind) *kind {
 	k.scoped = isBuiltin(gvk.Group)
 	k.hasPatch = k.typed
 	k.gvr, _ = meta.UnsafeGuessKindToResource(gvk)
-	if m, err := s.mapper.RESTMapping(gvk.GroupKind(), gvk.Version); err == nil {
+	m, err := s.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil && !k.scoped {
+		k.missing = err
+	}
+	if err == nil {
 		k.gvr, k.scoped = m.Resource, true
 		k.traits &^= clusterScoped
 		if m.Scope.Name() == meta.RESTScopeNameRoot {

@@ -31,7 +31,10 @@ func (c *fakeClient) itemKind(ctx context.Context, does string, list client.Obje
 	if err != nil {
 		return nil, err
 	}
-	k := c.e.of(apiutil.ItemKind(gvk))
+	k, err := c.e.served(apiutil.ItemKind(gvk))
+	if err != nil {
+		return nil, err
+	}
 	if err := alive(ctx); err != nil {
 		return nil, fmt.Errorf("%s %s: %w", does, k.gvk.Kind, err)
 	}
@@ -60,9 +63,9 @@ func (c *fakeClient) List(ctx context.Context, list client.ObjectList, opts ...c
 	if err := c.fillList(k, page, list); err != nil {
 		return err
 	}
-	list.SetContinue("")
-	list.SetRemainingItemCount(nil)
-	list.SetResourceVersion(c.e.listVersion())
+	if version := c.e.listVersion(); version != "" {
+		list.SetResourceVersion(version)
+	}
 	if rest > 0 {
 		last := page[len(page)-1]
 		list.SetContinue(tokenAfter(client.ObjectKeyFromObject(last)))
@@ -100,7 +103,7 @@ func pageOf(objs []client.Object, opts *metav1.ListOptions) ([]client.Object, in
 			err = json.Unmarshal(data, &at)
 		}
 		if err != nil {
-			return nil, 0, apierrors.NewBadRequest("continue key is not valid: " + err.Error())
+			return nil, 0, apierrors.NewBadRequest("invalid continue token: continue key is not valid: " + err.Error())
 		}
 		for len(objs) > 0 && compareKeys(client.ObjectKeyFromObject(objs[0]), types.NamespacedName(at)) <= 0 {
 			objs = objs[1:]
@@ -130,6 +133,7 @@ func (c *fakeClient) fillList(k *kind, objs []client.Object, list client.ObjectL
 		return nil
 	case apiutil.Metadata:
 		m := list.(*metav1.PartialObjectMetadataList)
+		m.ListMeta = metav1.ListMeta{}
 		m.Items = make([]metav1.PartialObjectMetadata, len(objs))
 		for i, obj := range objs {
 			m.Items[i] = *partial(k, c.e.visible(obj))

@@ -60,7 +60,7 @@ func (m *managers) of(k *kind, subresource string, create bool) (*managedfields.
 		if len(m.converters) == 0 {
 			m.converters = []managedfields.TypeConverter{
 				applyconfigurations.NewTypeConverter(m.kinds.scheme),
-				managedfields.NewDeducedTypeConverter(),
+				customConverter{},
 			}
 		}
 		m.converter = firstConverter(m.converters)

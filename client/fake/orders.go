@@ -11,8 +11,10 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/wherry-dev/wherry/client"
 )
@@ -27,13 +29,19 @@ func read[T any](body client.Object) (*T, error) {
 	return as, json.Unmarshal(data, as)
 }
 
+// addressed reports whether an order names the object it is sent to. Tests in the field leave the name out, which the server
+// does not let pass.
+func (e *engine) addressed(w *write, name string) bool {
+	return name == w.key.Name || name == "" && !e.behaviour.has(Validation)
+}
+
 // evict deletes a pod. Disruption budgets are not asked.
 func evict(e *engine, w *write, body client.Object) error {
 	eviction, err := read[policyv1.Eviction](body)
 	if err != nil {
 		return err
 	}
-	if eviction.Name != "" && eviction.Name != w.key.Name {
+	if !e.addressed(w, eviction.Name) {
 		return badRequestf("name in URL does not match name in Eviction object")
 	}
 	opts := eviction.DeleteOptions
@@ -71,6 +79,9 @@ func bind(e *engine, w *write, body client.Object) error {
 	if err != nil {
 		return err
 	}
+	if !e.addressed(w, binding.Name) {
+		return badRequestf("name in URL does not match name in Binding object")
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	old, err := e.rows.get(w.k, w.key)
@@ -81,7 +92,7 @@ func bind(e *engine, w *write, body client.Object) error {
 		return w.k.notFound(w.key.Name)
 	}
 	if node, _, _ := podFacts(old.obj); node != "" {
-		return w.k.conflict(w.key.Name, errors.New("pod "+w.key.Name+" is already assigned to node \""+node+"\""))
+		return apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, w.key.Name, errors.New("pod "+w.key.Name+" is already assigned to node \""+node+"\""))
 	}
 	next := old.obj.DeepCopyObject().(client.Object)
 	switch pod := next.(type) {

@@ -6,9 +6,11 @@ package fake
 import (
 	"bytes"
 	stdjson "encoding/json"
+	"fmt"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -60,11 +62,12 @@ func (e *engine) patchLocked(w *write, old *record, p patching) (client.Object, 
 	}
 	obj, err := e.decode(w.k, after)
 	if err != nil {
-		return nil, w.k.invalid(w.key.Name, field.Invalid(field.NewPath("patch"), string(p.data), err.Error()))
+		return nil, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), string(after), err.Error())})
 	}
 	if err := checkURL(w, obj); err != nil {
 		return nil, err
 	}
+	w.patch = true
 	return e.replace(w, old, obj)
 }
 
@@ -74,7 +77,7 @@ func (e *engine) patchJSON(k *kind, before []byte, p patching) ([]byte, error) {
 	case types.JSONPatchType:
 		ops, err := jsonpatch.DecodePatch(p.data)
 		if err != nil {
-			return nil, apierrors.NewBadRequest(err.Error())
+			return nil, apierrors.NewBadRequest(decodeError(p.data))
 		}
 		after, err := ops.Apply(before)
 		if err != nil {
@@ -83,7 +86,7 @@ func (e *engine) patchJSON(k *kind, before []byte, p patching) ([]byte, error) {
 		return after, nil
 	case types.MergePatchType:
 		if !isObject(p.data) {
-			return nil, apierrors.NewBadRequest("error decoding patch: it is no JSON object")
+			return nil, apierrors.NewBadRequest(decodeError(p.data))
 		}
 		after, err := jsonpatch.MergePatch(before, p.data)
 		if err != nil {
@@ -92,10 +95,10 @@ func (e *engine) patchJSON(k *kind, before []byte, p patching) ([]byte, error) {
 		return after, nil
 	case types.StrategicMergePatchType:
 		if !k.hasPatch {
-			return nil, unsupportedPatch(p.kind)
+			return nil, k.unsupportedPatch()
 		}
 		if !isObject(p.data) {
-			return nil, apierrors.NewBadRequest("error decoding patch: it is no JSON object")
+			return nil, apierrors.NewBadRequest(decodeError(p.data))
 		}
 		model, err := e.scheme.New(k.gvk)
 		if err != nil {
@@ -107,7 +110,20 @@ func (e *engine) patchJSON(k *kind, before []byte, p patching) ([]byte, error) {
 		}
 		return after, nil
 	}
-	return nil, unsupportedPatch(p.kind)
+	return nil, k.unsupportedPatch()
+}
+
+// decodeError says what is wrong with a patch that is no object or list.
+func decodeError(data []byte) string {
+	if !stdjson.Valid(data) {
+		return "invalid JSON patch"
+	}
+	var m map[string]any
+	if err := stdjson.Unmarshal(data, &m); err != nil {
+		return "error decoding patch: " + err.Error()
+	}
+	var l []map[string]any
+	return fmt.Sprint("error decoding patch: ", stdjson.Unmarshal(data, &l))
 }
 
 func isObject(data []byte) bool {

@@ -128,7 +128,7 @@ func TestGracefulPods(t *testing.T) {
 			t.Errorf("with less time it is %s", less.DeletionTimestamp)
 		}
 		must(t, c.Delete(ctx, p1, client.GracePeriodSeconds(0)))
-		if got := seen(t, w, 5); got != "MODIFIED p1, DELETED p2, DELETED p3, MODIFIED p1, DELETED p1" {
+		if got := seen(t, w, 6); got != "MODIFIED p1, DELETED p2, DELETED p3, MODIFIED p1, MODIFIED p1, DELETED p1" {
 			t.Errorf("events: %s", got)
 		}
 	})
@@ -196,7 +196,7 @@ func TestNamespacesAndValidation(t *testing.T) {
 		is   func(error) bool
 		says string
 	}{
-		"no namespace":          {cm("", "x"), apierrors.IsBadRequest, "namespace"},
+		"no namespace":          {cm("", "x"), func(err error) bool { return apierrors.ReasonForError(err) == metav1.StatusReasonUnknown }, "namespace"},
 		"absent namespace":      {cm("zz", "x"), apierrors.IsNotFound, `namespaces "zz" not found`},
 		"terminating namespace": {cm("bye", "x"), func(err error) bool { return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) }, "being terminated"},
 		"bad name":              {cm("a", "Bad_Name"), apierrors.IsInvalid, "metadata.name"},

@@ -100,6 +100,39 @@ func compareKeys(a, b types.NamespacedName) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
+// kindAndKey tells one record of all.
+type kindAndKey struct {
+	gvk schema.GroupVersionKind
+	key types.NamespacedName
+}
+
+// anyIn reports whether there is anything in a namespace.
+func (m memory) anyIn(namespace string) bool {
+	for _, t := range m {
+		for key := range t.rows {
+			if key.Namespace == namespace {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// eachIn calls do with everything in a namespace. do may remove what it is given.
+func (m memory) eachIn(namespace string, do func(kindAndKey, *record) error) error {
+	for _, t := range m {
+		for key, r := range t.rows {
+			if key.Namespace != namespace {
+				continue
+			}
+			if err := do(kindAndKey{r.obj.GetObjectKind().GroupVersionKind(), key}, r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // versions numbers writes: each object for itself, or all with one counter.
 type versions struct {
 	global  bool

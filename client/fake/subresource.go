@@ -72,7 +72,7 @@ func (s *subresourceClient) Create(ctx context.Context, obj, subResource client.
 		return err
 	}
 	o := new(client.SubResourceCreateOptions).ApplyOptions(opts).AsCreateOptions()
-	if err := w.options(o.DryRun, o.FieldManager); err != nil {
+	if err := w.options("CreateOptions", o.DryRun, o.FieldManager); err != nil {
 		return err
 	}
 	w.subresource = s.name
@@ -93,7 +93,7 @@ func (s *subresourceClient) Update(ctx context.Context, obj client.Object, opts 
 	if s.name != scaleSubresource {
 		return s.c.update(ctx, s.name, obj, body, raw)
 	}
-	if err := w.options(raw.DryRun, raw.FieldManager); err != nil {
+	if err := w.options("UpdateOptions", raw.DryRun, raw.FieldManager); err != nil {
 		return err
 	}
 	scale, err := toScale(body)
@@ -118,7 +118,7 @@ func (s *subresourceClient) Patch(ctx context.Context, obj client.Object, patch 
 	if s.name != scaleSubresource {
 		return s.c.patch(ctx, s.name, obj, body, patch, raw)
 	}
-	if err := w.options(raw.DryRun, raw.FieldManager); err != nil {
+	if err := w.options("PatchOptions", raw.DryRun, raw.FieldManager); err != nil {
 		return err
 	}
 	p, err := s.c.patching(patch, body, raw)
@@ -154,7 +154,7 @@ func (s *subresourceClient) Apply(ctx context.Context, config runtime.ApplyConfi
 	if s.name != scaleSubresource {
 		return s.c.apply(ctx, s.name, config, body, raw)
 	}
-	if err := w.options(raw.DryRun, raw.FieldManager); err != nil {
+	if err := w.options("PatchOptions", raw.DryRun, raw.FieldManager); err != nil {
 		return err
 	}
 	return s.c.e.applyScale(w, body, raw)

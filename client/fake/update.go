@@ -27,19 +27,23 @@ func (e *engine) update(w *write, obj client.Object) (client.Object, error) {
 		}
 		return nil, w.k.notFound(w.key.Name)
 	}
-	if obj.GetResourceVersion() == "" && w.k.has(versioned) {
-		return nil, w.k.invalidVersion(w.key.Name)
-	}
 	return e.replace(w, old, obj)
 }
 
 // replace is what Update and every form of Patch end in. The lock is held.
 func (e *engine) replace(w *write, old *record, obj client.Object) (client.Object, error) {
 	k, was := w.k, old.obj
-	if e.behaviour.has(Identity) && obj.GetUID() != "" && obj.GetUID() != was.GetUID() {
-		return nil, k.uidConflict(w.key.Name, obj.GetUID(), was.GetUID())
+	if uid := obj.GetUID(); e.behaviour.has(Identity) && uid != "" && uid != was.GetUID() {
+		if w.patch {
+			return nil, k.invalid(w.key.Name, field.Invalid(field.NewPath("metadata", "uid"), uid, "field is immutable"))
+		}
+		return nil, k.uidConflict(w.key.Name, uid, was.GetUID())
 	}
-	if v := obj.GetResourceVersion(); v != "" && v != was.GetResourceVersion() {
+	v := obj.GetResourceVersion()
+	if v == "" && k.has(versioned) {
+		return nil, k.invalidVersion(w.key.Name)
+	}
+	if v != "" && v != was.GetResourceVersion() {
 		return nil, k.conflict(w.key.Name, errModified)
 	}
 	if err := e.keepMetadata(k, was, obj); err != nil {
@@ -47,7 +51,7 @@ func (e *engine) replace(w *write, old *record, obj client.Object) (client.Objec
 	}
 	next := split(w, was, obj)
 	next.SetResourceVersion(was.GetResourceVersion())
-	if err := e.validate(k, next); err != nil {
+	if err := e.validateUpdate(k, was, next); err != nil {
 		return nil, err
 	}
 	e.countGeneration(k, was, next)
@@ -62,7 +66,11 @@ func (e *engine) finish(w *write, old *record, next client.Object) (client.Objec
 	if !e.versions.global {
 		next.SetResourceVersion(e.versions.next(old.obj))
 	}
-	return e.drop(w, old, next)
+	r := &record{obj: next}
+	if err := e.manage(w, old, r); err != nil {
+		return nil, err
+	}
+	return e.drop(w, old, r.obj)
 }
 
 // split gives what the write may change of what it sent: a write to the object leaves the status alone, a write to the
@@ -92,26 +100,20 @@ func (e *engine) keepMetadata(k *kind, was, obj client.Object) error {
 	if obj.GetUID() == "" {
 		obj.SetUID(was.GetUID())
 	}
-	if created := obj.GetCreationTimestamp(); created.IsZero() {
+	if created := obj.GetCreationTimestamp(); created.IsZero() || e.behaviour.has(Identity) {
 		obj.SetCreationTimestamp(was.GetCreationTimestamp())
 	}
 	if e.behaviour.has(Generations) {
 		obj.SetGeneration(was.GetGeneration())
 	}
-	meta := field.NewPath("metadata")
 	if deleted := was.GetDeletionTimestamp(); deleted != nil {
 		obj.SetDeletionTimestamp(deleted)
 		obj.SetDeletionGracePeriodSeconds(was.GetDeletionGracePeriodSeconds())
 	} else if obj.GetDeletionTimestamp() != nil {
-		return k.invalid(obj.GetName(), field.Invalid(meta.Child("deletionTimestamp"), obj.GetDeletionTimestamp(), "field is immutable"))
-	}
-	if created := obj.GetCreationTimestamp(); e.behaviour.has(Validation) && !created.Equal(ptrTo(was.GetCreationTimestamp())) {
-		return k.invalid(obj.GetName(), field.Invalid(meta.Child("creationTimestamp"), created, "field is immutable"))
+		return k.invalid(obj.GetName(), field.Invalid(field.NewPath("metadata", "deletionTimestamp"), obj.GetDeletionTimestamp(), "field is immutable"))
 	}
 	return nil
 }
-
-func ptrTo[T any](v T) *T { return &v }
 
 // countGeneration raises the generation if anything but metadata and status has changed.
 func (e *engine) countGeneration(k *kind, was, next client.Object) {
