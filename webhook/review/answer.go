@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: The Wherry Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package review
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/go-logr/logr"
+)
+
+// Write answers with status and the review as JSON. What goes wrong is told to log: a review that is no JSON is answered with
+// status 500, and a caller that has left hears nothing.
+func Write(w http.ResponseWriter, log logr.Logger, status int, review any) {
+	body, err := json.Marshal(review)
+	if err != nil {
+		log.Error(err, "unable to encode the response")
+		http.Error(w, "the response could not be encoded", http.StatusInternalServerError)
+		return
+	}
+	header := w.Header()
+	header.Set("Content-Type", "application/json")
+	header.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	if _, err := w.Write(body); err != nil {
+		log.V(1).Info("the caller did not take the response", "error", err.Error())
+	}
+}
+
+// CodeOf is the HTTP status for an error of Read or Unmarshal.
+func CodeOf(err error) int {
+	var r *Refusal
+	if errors.As(err, &r) {
+		return r.Code
+	}
+	return http.StatusBadRequest
+}
