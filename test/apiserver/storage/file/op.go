@@ -92,7 +92,7 @@ func decodeOps(f frame, yield func(op) error) error {
 		default:
 			c.fail()
 		}
-		if c.bad {
+		if c.bad || o.key == "" {
 			return fmt.Errorf("%w: operation %d of %d makes no sense", errNoFrame, i+1, f.count)
 		}
 		if err := yield(o); err != nil {
@@ -120,7 +120,7 @@ func decodeEntries(f frame, yield func(*version) error) error {
 		v := &version{key: string(c.bytes(maxKeyBytes))}
 		v.created, v.mod, v.expires = c.varint(), c.varint(), c.varint()
 		v.value = append([]byte{}, c.bytes(maxValueBytes)...)
-		if c.bad || v.created <= 0 || v.mod < v.created {
+		if c.bad || v.key == "" || v.created <= 0 || v.mod < v.created {
 			return fmt.Errorf("%w: entry %d of %d makes no sense", errNoFrame, i+1, f.count)
 		}
 		if err := yield(v); err != nil {
