@@ -4,7 +4,6 @@
 package server
 
 import (
-	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -12,78 +11,39 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"errors"
-	"fmt"
 	"io/fs"
 	"math/big"
 	"net"
 	"os"
-	"sync"
+	"path/filepath"
 	"time"
 
-	"github.com/go-logr/logr"
+	"github.com/wherry-dev/wherry/webhook/certwatcher"
 )
 
-const (
-	// rereadAfter is how long a certificate is served before its files are looked at again.
-	rereadAfter = 10 * time.Second
-	// selfSignedFor is how long a certificate signed by ourselves is valid: longer than a process lives.
-	selfSignedFor = 10 * 365 * 24 * time.Hour
-)
+// selfSignedFor is how long a certificate signed by ourselves is valid: longer than a process lives.
+const selfSignedFor = 10 * 365 * 24 * time.Hour
 
-// keyPair is a certificate that follows its files. It needs no goroutine: a handshake looks at the files when it has been a
-// while, and goes on with the old certificate as long as they make no good new one.
-type keyPair struct {
-	certFile, keyFile string
-	log               logr.Logger
-
-	mu        sync.Mutex
-	looked    time.Time // when the files were last read
-	cert, key []byte    // what they held
-	current   *tls.Certificate
-}
-
-// newKeyPair reads the files. If there are none, it serves a certificate signed by itself, until there are.
-func newKeyPair(certFile, keyFile string, log logr.Logger) (*keyPair, error) {
-	k := &keyPair{certFile: certFile, keyFile: keyFile, log: log, looked: time.Now()}
-	err := k.read()
-	if errors.Is(err, fs.ErrNotExist) {
-		log.Info("no certificate files, signing a certificate for this server", "certificate", certFile, "key", keyFile)
-		k.current, err = selfSigned()
-	}
-	return k, err
-}
-
-func (k *keyPair) getCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if time.Since(k.looked) >= rereadAfter {
-		k.looked = time.Now()
-		if err := k.read(); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			k.log.Error(err, "cannot read the renewed certificate, serving the old one")
+// certificate says how the server gets its certificate: from a watcher of its files, which the caller runs, or, if there are
+// none, from ourselves; then the watcher is nil.
+func (s *server) certificate() (get func(*tls.ClientHelloInfo) (*tls.Certificate, error), _ *certwatcher.CertWatcher, _ error) {
+	certFile, keyFile := filepath.Join(s.options.CertDir, s.options.CertName), filepath.Join(s.options.CertDir, s.options.KeyName)
+	if exists(certFile) && exists(keyFile) {
+		watcher, err := certwatcher.New(certFile, keyFile)
+		if err != nil {
+			return nil, nil, err
 		}
+		return watcher.GetCertificate, watcher, nil
 	}
-	return k.current, nil
+	s.log.Info("no certificate files, signing a certificate for this server", "certificate", certFile, "key", keyFile)
+	own, err := selfSigned()
+	return func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return own, nil }, nil, err
 }
 
-// read takes the files over if they changed: all of them count, since a renewal may change an intermediate only.
-func (k *keyPair) read() error {
-	cert, err := os.ReadFile(k.certFile)
-	if err != nil {
-		return err
-	}
-	key, err := os.ReadFile(k.keyFile)
-	if err != nil {
-		return err
-	}
-	if bytes.Equal(cert, k.cert) && bytes.Equal(key, k.key) {
-		return nil
-	}
-	pair, err := tls.X509KeyPair(cert, key)
-	if err != nil {
-		return fmt.Errorf("certificate %s with key %s: %w", k.certFile, k.keyFile, err)
-	}
-	k.cert, k.key, k.current = cert, key, &pair
-	return nil
+// exists says whether there is a file, also one that cannot be read: that is an error to be told, not to be passed over.
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 func selfSigned() (*tls.Certificate, error) {

@@ -37,7 +37,7 @@ type Options struct {
 	FilterProvider func(c *rest.Config, httpClient *http.Client) (Filter, error)
 
 	// CertDir is the folder of certificate and key. "" means k8s-metrics-server/serving-certs in the folder for temporary
-	// files. The files are looked at again at most every 10 s, so a renewed certificate is served without a restart.
+	// files. A renewed certificate is served within 10 s, without a restart.
 	CertDir string
 
 	// CertName is the file of the certificate chain. "" means tls.crt.

@@ -11,7 +11,6 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -22,6 +21,7 @@ import (
 
 	"github.com/wherry-dev/wherry/client/log"
 	"github.com/wherry-dev/wherry/manager/metrics"
+	"github.com/wherry-dev/wherry/webhook/certwatcher"
 )
 
 const (
@@ -125,8 +125,16 @@ func (s *server) Start(ctx context.Context) error {
 		MaxHeaderBytes:    maxHeaderBytes,
 		BaseContext:       func(net.Listener) context.Context { return log.IntoContext(context.WithoutCancel(ctx), s.log) },
 	}
-	if err := s.secure(srv); err != nil {
+	watcher, err := s.secure(srv)
+	if err != nil {
 		return fmt.Errorf("metrics server: %w", err)
+	}
+	if watcher != nil {
+		watching, stop := context.WithCancel(ctx)
+		var watched sync.WaitGroup
+		watched.Go(func() { _ = watcher.Start(watching) }) // it ends with its context, and logs its own trouble
+		defer watched.Wait()
+		defer stop()
 	}
 	s.log.Info("Starting metrics server")
 	listener, err := s.listen(ctx)
@@ -189,26 +197,23 @@ func (s *server) mux() (*http.ServeMux, error) {
 	return mux, nil
 }
 
-// secure gives srv its TLS settings if it is to have any.
-func (s *server) secure(srv *http.Server) error {
+// secure gives srv its TLS settings if it is to have any. A watcher it returns must run while srv serves.
+func (s *server) secure(srv *http.Server) (watcher *certwatcher.CertWatcher, err error) {
 	if !s.options.SecureServing {
-		return nil
+		return nil, nil
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
 	for _, change := range s.options.TLSOpts {
 		change(config)
 	}
 	if config.GetCertificate == nil && len(config.Certificates) == 0 && config.GetConfigForClient == nil {
-		o := s.options
-		pair, err := newKeyPair(filepath.Join(o.CertDir, o.CertName), filepath.Join(o.CertDir, o.KeyName), s.log)
-		if err != nil {
-			return err
+		if config.GetCertificate, watcher, err = s.certificate(); err != nil {
+			return nil, err
 		}
-		config.GetCertificate = pair.getCertificate
 	}
 	srv.TLSConfig = config
 	srv.Protocols = &http.Protocols{}
 	srv.Protocols.SetHTTP1(true)
 	srv.Protocols.SetHTTP2(slices.Contains(config.NextProtos, "h2"))
-	return nil
+	return watcher, nil
 }
