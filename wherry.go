@@ -5,6 +5,7 @@ package wherry
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/wherry-dev/wherry/client/config"
@@ -69,6 +70,11 @@ var (
 	// RegisterFlags is config.RegisterFlags.
 	RegisterFlags = config.RegisterFlags
 )
+
+// NewWebhookManagedBy is builder.WebhookManagedBy.
+func NewWebhookManagedBy[T runtime.Object](mgr manager.Manager, obj T) *builder.WebhookBuilder[T] {
+	return builder.WebhookManagedBy(mgr, obj)
+}
 
 // What reconcilers do again and again.
 var (
