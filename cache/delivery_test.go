@@ -257,6 +257,7 @@ func TestRelistTellsTheDifference(t *testing.T) {
 		s.cut("configmaps", true)
 		s.release("configmaps")
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		slices.Sort(heard)
 		want(t, heard, "[add new false add returns false delete a/goes true delete a/returns true update changes]")
 	})

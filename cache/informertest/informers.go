@@ -28,7 +28,7 @@ type FakeInformers struct {
 	Scheme *runtime.Scheme
 	// Error is what every method returns that can fail.
 	Error error
-	// Synced is what WaitForCacheSync returns. Nil means true.
+	// Synced is what WaitForCacheSync returns, and whether informers that are made are synced. Nil means true.
 	Synced *bool
 
 	mu sync.Mutex
@@ -86,7 +86,11 @@ func (f *FakeInformers) informer(gvk schema.GroupVersionKind) (toolscache.Shared
 		f.InformersByGVK = map[schema.GroupVersionKind]toolscache.SharedIndexInformer{}
 	}
 	if f.InformersByGVK[gvk] == nil {
-		f.InformersByGVK[gvk] = &controllertest.FakeInformer{}
+		if f.Synced == nil || *f.Synced {
+			f.InformersByGVK[gvk] = controllertest.NewFakeInformer(controllertest.Synced)
+		} else {
+			f.InformersByGVK[gvk] = controllertest.NewFakeInformer()
+		}
 	}
 	return f.InformersByGVK[gvk], nil
 }
