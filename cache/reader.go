@@ -54,6 +54,11 @@ func (r *CacheReader) Get(_ context.Context, key client.ObjectKey, out client.Ob
 }
 
 func (r *CacheReader) sharedGet(opts []client.GetOption) bool {
+	if len(opts) == 1 {
+		if share, ok := opts[0].(client.UnsafeDisableDeepCopyOption); ok {
+			return bool(share) // the common case, without an allocation
+		}
+	}
 	var o client.GetOptions
 	o.ApplyOptions(opts)
 	if o.UnsafeDisableDeepCopy != nil {
