@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/wherry-dev/wherry/client"
 )
@@ -429,12 +430,13 @@ func TestHolesAreFilledByLaterAnswersOnly(t *testing.T) {
 	o.putAnswer("k", "older", "u", "6", o.clock())
 	s, _ = o.slotAt("k")
 	want(t, s.answer.obj, "late")
-	o.putTombstone("k", "u", o.clock())
+	o.putTombstone("k", "u", "", "", o.clock())
 	s, _ = o.slotAt("k")
-	want(t, s.answer == nil, true)
+	want(t, s.answer.obj, nil)
+	want(t, s.answer.version, "8")
 	o.putAnswer("k", "overtaken", "u", "9", early)
 	s, _ = o.slotAt("k")
-	want(t, s.answer == nil, true)
+	want(t, s.answer.obj, nil)
 	o.putAnswer("k", "namesake", "u2", "12", o.clock())
 	s, _ = o.slotAt("k")
 	want(t, s.resolve(nil, "11"), "namesake")
@@ -442,7 +444,7 @@ func TestHolesAreFilledByLaterAnswersOnly(t *testing.T) {
 	o.unbury("k", "u")
 	o.sweep("12")
 	want(t, o.size(), 0)
-	o.putTombstone("k", "u", o.clock()) // late: its DELETE event was seen
+	o.putTombstone("k", "u", "", "", o.clock()) // late: its DELETE event was seen
 	want(t, o.size(), 0)
 }
 
@@ -637,4 +639,53 @@ func TestHoleThatCannotBeFetchedFailsTheRead(t *testing.T) {
 		want(t, err != nil && !errors.Is(err, errStopped), true)
 		r.server.forbid("configmaps", nil)
 	})
+}
+
+// A list may be older than what it is compared with: a tombstone stays while the object it masks may still come.
+func TestTombstonesOfObjectsTheStoreIsYetToSee(t *testing.T) {
+	var now uint64
+	o := newOverlay(func() uint64 { now++; return now })
+	uids := func(u types.UID) func(string) types.UID { return func(string) types.UID { return u } }
+	asked := o.clock()
+	o.putTombstone("k", "u2", "", "u2", o.clock())
+	o.relisted("10", "5", asked, uids(""), uids(""))
+	want(t, o.size(), 1) // the list was sent before u2 was deleted, perhaps before it was made
+	o.relisted("11", "10", asked, uids("u1"), uids("u1"))
+	want(t, o.size(), 1)
+	o.unbury("k", "u1")
+	want(t, o.size(), 1) // an older object's end says nothing
+	o.relisted("12", "11", asked, uids(""), uids("u2"))
+	want(t, o.size(), 0) // the store had it, the list does not
+	o.putTombstone("k", "u3", "", "u3", o.clock())
+	o.relisted("13", "12", o.clock(), uids("u3"), uids(""))
+	want(t, o.size(), 1)
+	o.relisted("14", "13", o.clock(), uids(""), uids(""))
+	want(t, o.size(), 0)
+}
+
+// The store shows a former object of the key: the end of a later one must not bring that back.
+func TestFormerObjectStaysAwayToo(t *testing.T) {
+	for _, touched := range []bool{true, false} {
+		within(t, func(t *testing.T) {
+			r := held(t, Options{}, object("configmaps", "a", "m", map[string]any{"data": map[string]any{"n": "former"}}))
+			r.server.remove("configmaps", "a", "m")
+			r.server.put(t, object("configmaps", "a", "m", nil)) // both unseen
+			m := configMap("a", "m")
+			if touched {
+				if err := r.client.Patch(t.Context(), m, client.RawPatch("application/merge-patch+json", []byte(`{"data":{"n":"1"}}`))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := r.client.Delete(t.Context(), m); err != nil {
+				t.Fatal(err)
+			}
+			lists := r.server.count("LIST configmaps")
+			want(t, r.get(t, "a", "m") == nil, true)
+			want(t, mustList(t, r.client), "[]")
+			want(t, r.server.count("LIST configmaps") > lists, !touched) // only then is the server asked
+			r.server.bookmark("configmaps")
+			r.caughtUp(t)
+			want(t, r.get(t, "a", "m") == nil, true)
+		})
+	}
 }

@@ -70,7 +70,7 @@ func (p *part) settleAll(ctx context.Context) error {
 
 // resolve returns what a key holds, given what the store has and the version it stands at.
 func (s *slot) resolve(obj any, version string) any {
-	if s.answer != nil && newer(s.answer.version, version) && !s.buried(s.answer.uid) {
+	if s.answer != nil && newer(s.answer.version, version) {
 		return s.answer.obj
 	}
 	if obj != nil && s.buried(uidOf(obj)) {

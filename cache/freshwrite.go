@@ -117,7 +117,7 @@ func (p *part) recordStatus(key string, status *metav1.Status, sent uint64) {
 		p.overlay.putHole(key)
 		return
 	}
-	p.overlay.putTombstone(key, status.Details.UID, sent)
+	p.bury(key, status.Details.UID, "", sent)
 }
 
 // recordObject files a write that was answered with the object. deleted tells that the write was its deletion.
@@ -134,7 +134,7 @@ func (p *part) recordObject(key string, in runtime.Object, deleted bool, sent ui
 			return
 		}
 		if !held {
-			p.overlay.putTombstone(key, m.GetUID(), sent)
+			p.bury(key, m.GetUID(), m.GetResourceVersion(), sent)
 			return
 		}
 	}
@@ -160,6 +160,12 @@ func (p *part) recordObject(key string, in runtime.Object, deleted bool, sent ui
 // often has: events come by another way than answers.
 func (p *part) answer(key string, obj any, uid types.UID, version string, sent uint64) {
 	p.overlay.putAnswer(key, obj, uid, version, sent)
+	p.overlay.passed(key, p.store.at())
+}
+
+// bury files the end of an object.
+func (p *part) bury(key string, uid types.UID, version string, sent uint64) {
+	p.overlay.putTombstone(key, uid, version, uidOf(p.store.get(key)), sent)
 	p.overlay.passed(key, p.store.at())
 }
 

@@ -34,8 +34,9 @@ type answer struct {
 
 // tombstone masks the object with one UID: it is gone, whatever the store still shows.
 type tombstone struct {
-	uid types.UID
-	at  time.Time
+	uid   types.UID
+	since uint64
+	at    time.Time
 }
 
 // hole says that a write happened whose outcome is not known here. sent orders it among writes: only an
@@ -134,8 +135,13 @@ func (o *overlay) putAnswer(key string, obj any, uid types.UID, version string, 
 	}
 }
 
-// putTombstone records that the object with this UID is gone.
-func (o *overlay) putTombstone(key string, uid types.UID, sent uint64) {
+// putTombstone records that the object with this UID is gone. version is the last it is known to have had, if
+// any; held is the UID of what the store holds under the key.
+//
+// A tombstone masks one UID, and the store may be so far behind that it still shows a former object of the key.
+// So the key is also answered with "nothing" up to the last version that is known of the object; if none is, and
+// the store does not hold it, the server has to be asked.
+func (o *overlay) putTombstone(key string, uid types.UID, version string, held types.UID, sent uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	s := o.slotOf(key)
@@ -144,10 +150,21 @@ func (o *overlay) putTombstone(key string, uid types.UID, sent uint64) {
 		s.hole = nil
 	}
 	if s.answer != nil && s.answer.uid == uid {
+		if newer(s.answer.version, version) {
+			version = s.answer.version
+		}
 		s.answer = nil
 	}
-	if !s.buried(uid) && !slices.Contains(o.gone[:], uid) {
-		s.tombs = append(s.tombs, tombstone{uid: uid, at: o.now()})
+	if s.buried(uid) || slices.Contains(o.gone[:], uid) {
+		return
+	}
+	s.tombs = append(s.tombs, tombstone{uid: uid, since: o.clock(), at: o.now()})
+	switch {
+	case s.answer != nil && (version == "" || newer(s.answer.version, version)):
+	case isNumber(version):
+		s.answer = &answer{uid: uid, version: version, at: o.now()}
+	case held != uid:
+		s.hole = &hole{since: o.clock()}
 	}
 }
 
@@ -243,21 +260,13 @@ func (o *overlay) sweep(version string) {
 	o.n.Store(int64(len(o.slots)))
 }
 
-// unbury drops the tombstone of an object whose DELETE event the store has seen.
+// unbury drops the tombstone of an object whose end the store has seen: by its DELETE event, or because another
+// object took its place. Tombstones of other objects of the key stay: they may be of ones the store is yet to see.
 func (o *overlay) unbury(key string, uid types.UID) {
 	o.mu.Lock()
 	o.gone[o.next%len(o.gone)] = uid
 	o.next++
 	o.mu.Unlock()
-	o.untomb(key, func(t tombstone) bool { return t.uid == uid })
-}
-
-// succeeded drops the tombstones of key's former objects: the store holds the object with uid now.
-func (o *overlay) succeeded(key string, uid types.UID) {
-	o.untomb(key, func(t tombstone) bool { return t.uid != uid })
-}
-
-func (o *overlay) untomb(key string, done func(tombstone) bool) {
 	if o.empty() {
 		return
 	}
@@ -267,7 +276,7 @@ func (o *overlay) untomb(key string, done func(tombstone) bool) {
 	if s == nil {
 		return
 	}
-	s.dropTombs(done)
+	s.dropTombs(func(t tombstone) bool { return t.uid == uid })
 	o.settle(key, s)
 }
 
@@ -281,9 +290,12 @@ func (s *slot) dropTombs(done func(tombstone) bool) {
 	s.tombs = kept
 }
 
-// relisted retires what a list at version, sent at time sent and holding uidOf, has settled. A list below the
+// relisted retires what a list at version, sent at time sent and holding listed, has settled. A list below the
 // version the store had before means a restored server: all that was known is void.
-func (o *overlay) relisted(version, before string, sent uint64, uidOf func(key string) types.UID) {
+//
+// That a list lacks an object tells that it is gone only if the list was sent after the object was buried, or if
+// the store held the object before: else the list may be from before its creation.
+func (o *overlay) relisted(version, before string, sent uint64, listed, held func(key string) types.UID) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if newer(before, version) {
@@ -294,7 +306,9 @@ func (o *overlay) relisted(version, before string, sent uint64, uidOf func(key s
 	}
 	for key, s := range o.slots {
 		s.retire(version)
-		s.dropTombs(func(t tombstone) bool { return t.uid != uidOf(key) })
+		s.dropTombs(func(t tombstone) bool {
+			return t.uid != listed(key) && (t.since < sent || t.uid == held(key))
+		})
 		if s.hole != nil && s.hole.since < sent {
 			s.hole = nil
 		}

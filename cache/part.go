@@ -109,7 +109,9 @@ func (p *part) put(in any, initial bool) error {
 	p.lastRV = version
 	p.counts.lastEvent.Store(time.Now().UnixNano())
 	p.overlay.passed(key, version)
-	p.overlay.succeeded(key, uidOf(obj))
+	if was := uidOf(old); old != nil && was != uidOf(obj) {
+		p.overlay.unbury(key, was)
+	}
 	p.set.changed(key, replaced(old, obj, initial)...)
 	return nil
 }
@@ -170,7 +172,9 @@ func (p *part) Replace(in []any, version string) error {
 	p.lastRV = version
 	p.counts.lastEvent.Store(time.Now().UnixNano())
 	p.counts.relists.Add(1)
-	p.overlay.relisted(version, had, p.source.asked.Load(), func(key string) types.UID { return uidOf(objs[key]) })
+	p.overlay.relisted(version, had, p.source.asked.Load(),
+		func(key string) types.UID { return uidOf(objs[key]) },
+		func(key string) types.UID { return uidOf(before[key]) })
 	first := !p.filled.Load()
 	for key, obj := range objs {
 		old := before[key]
