@@ -7,8 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -72,6 +74,7 @@ type informerCache struct {
 	strict            bool
 	watchErrorHandler toolscache.WatchErrorHandlerWithContext
 	newInformer       func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer
+	stopUnusedAfter   time.Duration
 	log               logr.Logger
 
 	kinds kindTable
@@ -82,6 +85,7 @@ type informerCache struct {
 	ctx     context.Context // nil until started
 	started chan struct{}
 	ended   bool
+	work    sync.WaitGroup // entries that are being stopped
 }
 
 type entryKey struct {
@@ -101,7 +105,7 @@ func newCache(config *rest.Config, opts Options) (*informerCache, error) {
 	c := &informerCache{
 		config: rest.CopyConfig(config), http: opts.HTTPClient, scheme: opts.Scheme, mapper: opts.Mapper,
 		strict: opts.ReaderFailOnMissingInformer, watchErrorHandler: opts.DefaultWatchErrorHandler,
-		newInformer: opts.NewInformer, log: log.Log.WithName("cache"),
+		newInformer: opts.NewInformer, stopUnusedAfter: opts.StopUnusedInformersAfter, log: log.Log.WithName("cache"),
 		entries: map[entryKey]*entry{}, started: make(chan struct{}),
 	}
 	if c.config.UserAgent == "" {
@@ -164,11 +168,8 @@ func (c *informerCache) GetOfKind(ctx context.Context, gvk schema.GroupVersionKi
 func (c *informerCache) get(ctx context.Context, k *kind, key client.ObjectKey, obj client.Object, opts []client.GetOption) error {
 	s := k.live()
 	if s == nil {
-		e, err := c.entryToRead(k, obj)
-		if err != nil {
-			return err
-		}
-		if s, err = e.ready(ctx, need{example: obj, form: k.form, namespace: key.Namespace}); err != nil {
+		var err error
+		if s, err = c.await(ctx, k, need{example: obj, form: k.form, namespace: key.Namespace}); err != nil {
 			return err
 		}
 	}
@@ -202,15 +203,25 @@ func (c *informerCache) list(ctx context.Context, k *kind, list client.ObjectLis
 		if err != nil {
 			return err
 		}
-		e, err := c.entryToRead(k, example)
-		if err != nil {
-			return err
-		}
-		if s, err = e.ready(ctx, need{example: example, form: k.form, namespace: o.Namespace, all: o.Namespace == ""}); err != nil {
+		if s, err = c.await(ctx, k, need{example: example, form: k.form, namespace: o.Namespace, all: o.Namespace == ""}); err != nil {
 			return err
 		}
 	}
 	return s.list(ctx, list, &o)
+}
+
+// await returns a set that serves a read, made and filled if need be.
+func (c *informerCache) await(ctx context.Context, k *kind, n need) (*set, error) {
+	for {
+		e, err := c.entryToRead(k, n.example)
+		if err != nil {
+			return nil, err
+		}
+		s, err := e.ready(ctx, n)
+		if !errors.Is(err, errUnused) { // it was stopped just now; another is made
+			return s, err
+		}
+	}
 }
 
 // entryToRead returns the entry of a kind for a read, made and started if need be.
@@ -333,6 +344,7 @@ func (c *informerCache) informer(ctx context.Context, k *kind, example runtime.O
 	} else if err := e.want(n); err != nil {
 		return nil, err
 	}
+	e.got.Add(1)
 	return &informer{entry: e, form: k.form}, nil
 }
 
@@ -376,9 +388,25 @@ func (c *informerCache) RemoveInformer(_ context.Context, obj client.Object) err
 	c.mu.Unlock()
 	if e != nil {
 		c.kinds.forget(e)
-		e.stop()
+		e.stop(errStopped)
 	}
 	return nil
+}
+
+// drop stops an entry that nobody uses. Who comes back makes a new one.
+func (c *informerCache) drop(e *entry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := entryKey{e.gvk, e.family}
+	if c.ended || c.entries[key] != e {
+		return
+	}
+	delete(c.entries, key)
+	c.log.V(1).Info("An informer that nobody used is stopped", "kind", e.gvk.String(), "after", c.stopUnusedAfter.String())
+	c.work.Go(func() {
+		c.kinds.forget(e)
+		e.stop(errUnused)
+	})
 }
 
 // Start fills all entries and keeps them up to date until ctx is done.
@@ -394,20 +422,27 @@ func (c *informerCache) Start(ctx context.Context) error {
 	}
 	close(c.started)
 	c.mu.Unlock()
+	running.add(c)
+	defer running.remove(c)
 
 	<-ctx.Done()
 	c.mu.Lock()
 	c.ended = true
-	var entries []*entry
-	for _, e := range c.entries {
-		entries = append(entries, e)
-	}
 	c.mu.Unlock()
+	entries := c.all()
 	for _, e := range entries {
-		e.stop()
+		e.stop(errStopped)
 	}
+	c.work.Wait()
 	c.waitForHandlers(entries)
 	return nil
+}
+
+// all returns the entries that there are now.
+func (c *informerCache) all() []*entry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Collect(maps.Values(c.entries))
 }
 
 // waitForHandlers waits, within a limit, until no handler is running.
@@ -439,13 +474,7 @@ func (c *informerCache) WaitForCacheSync(ctx context.Context) bool {
 	case <-ctx.Done():
 		return false
 	}
-	c.mu.Lock()
-	var entries []*entry
-	for _, e := range c.entries {
-		entries = append(entries, e)
-	}
-	c.mu.Unlock()
-	for _, e := range entries {
+	for _, e := range c.all() {
 		select {
 		case <-e.filled:
 		case <-e.gone:

@@ -40,6 +40,9 @@ type entry struct {
 	family family
 	gate   eventGate
 
+	// got counts how often the informer was got.
+	got atomic.Uint64
+
 	// live is the set that is read, once all its parts are filled.
 	live atomic.Pointer[set]
 
@@ -59,10 +62,10 @@ type entry struct {
 	gone    chan struct{}  // closed when the entry is stopped
 	example runtime.Object // of a kind that is not installed yet
 	stopped bool
+	why     error           // it was stopped
 	ctx     context.Context // nil until started
 	cancel  context.CancelFunc
 	work    sync.WaitGroup
-	uses    int // of reference-counted users
 }
 
 // set is all stores of an entry in one form: one store for each set of namespaces.
@@ -77,7 +80,6 @@ type set struct {
 	all        *part // holds all namespaces that have no part of their own; nil if others are not cached
 	silent     bool  // a set that waits to take over does not tell the handlers; guarded by entry.deliverMu
 	cancel     context.CancelFunc
-	work       sync.WaitGroup
 	missing    int // parts not filled yet; guarded by entry.mu
 }
 
@@ -204,23 +206,57 @@ func (e *entry) run(s *set) {
 	ctx, cancel := context.WithCancel(e.ctx)
 	s.cancel = cancel
 	for _, p := range s.parts {
-		s.work.Add(1)
-		e.work.Go(func() {
-			defer s.work.Done()
-			p.run(ctx)
-		})
+		e.work.Go(func() { p.run(ctx) })
 		e.work.Go(func() { p.keep(ctx) })
+	}
+	if limit := e.cache.stopUnusedAfter; limit > 0 {
+		e.work.Go(func() { s.watchUse(ctx, limit) })
 	}
 }
 
-// stop ends the entry: its loops, its handlers, and all who wait.
-func (e *entry) stop() {
+// watchUse has the entry stopped when nothing has used it for a while: no read, no handler, no index that a stop
+// would lose.
+func (s *set) watchUse(ctx context.Context, limit time.Duration) {
+	e := s.entry
+	tick := time.NewTicker(limit)
+	defer tick.Stop()
+	for last := s.uses(); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		e.deliverMu.Lock()
+		handlers := len(e.handlers)
+		e.deliverMu.Unlock()
+		e.mu.Lock()
+		used := handlers > 0 || len(e.indexes) > 0 || s.missing > 0
+		e.mu.Unlock()
+		now := s.uses()
+		if !used && now == last {
+			e.cache.drop(e)
+			return
+		}
+		last = now
+	}
+}
+
+// uses counts the reads of the set, and the times its informer was got.
+func (s *set) uses() (n uint64) {
+	for _, p := range s.parts {
+		n += p.counts.reads.Load()
+	}
+	return n + s.entry.got.Load()
+}
+
+// stop ends the entry: its loops, its handlers, and all who wait, who are told why.
+func (e *entry) stop(why error) {
 	e.mu.Lock()
 	if e.stopped {
 		e.mu.Unlock()
 		return
 	}
-	e.stopped = true
+	e.stopped, e.why = true, why
 	close(e.gone)
 	if e.cancel != nil {
 		e.cancel()
@@ -396,7 +432,7 @@ func (e *entry) look(n need, seen *int) (_ *set, changed <-chan struct{}, _ erro
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.stopped {
-		return nil, nil, fmt.Errorf("%s: %w", e.gvk, errStopped)
+		return nil, nil, fmt.Errorf("%s: %w", e.gvk, e.why)
 	}
 	s, err := e.serving(n)
 	if err != nil {
@@ -441,7 +477,7 @@ func (e *entry) want(n need) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.stopped {
-		return fmt.Errorf("%s: %w", e.gvk, errStopped)
+		return fmt.Errorf("%s: %w", e.gvk, e.why)
 	}
 	if e.current == nil && n.form == apiutil.Typed {
 		e.example = n.example.DeepCopyObject()

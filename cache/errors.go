@@ -37,6 +37,9 @@ func (e ErrResourceNotCached) Error() string {
 // errStopped is returned to those who wait on an informer that ends.
 var errStopped = errors.New("the informer was stopped")
 
+// errUnused tells readers that an entry was stopped because nobody used it; they make another.
+var errUnused = errors.New("the informer was not used and is stopped")
+
 // unknownNamespace says that a read asks for a namespace which the cache does not hold. It is no NotFound: whoever
 // takes it for one would create what is there.
 func unknownNamespace(gvk schema.GroupVersionKind, ns string, known []string) error {

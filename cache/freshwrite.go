@@ -46,7 +46,7 @@ func (c *informerCache) answered(w *client.Write, o *client.Outcome, sent uint64
 // refusedWrite reports whether the server said that it did not store the write. A deletion of many objects may
 // have stored some before it failed.
 func refusedWrite(w *client.Write, o *client.Outcome) bool {
-	return o.StatusCode >= 400 && o.StatusCode < 500 && o.StatusCode != http.StatusRequestTimeout && w.Verb != client.VerbDeleteAllOf
+	return o.Err != nil && !o.Unknown && o.StatusCode < 500 && o.StatusCode != http.StatusRequestTimeout && w.Verb != client.VerbDeleteAllOf
 }
 
 // partsFor returns the parts, of all sets, that hold a namespace.

@@ -70,6 +70,10 @@ type Options struct {
 	// ByObject holds settings for kinds, each named by an object of it.
 	ByObject map[client.Object]ByObject
 
+	// StopUnusedInformersAfter stops the informer of a kind that has no handler and no index and was not read for so
+	// long; a later read makes a new one. 0 means never.
+	StopUnusedInformersAfter time.Duration
+
 	// NewInformer makes the informers that read from the server, instead of the cache's own reader. The cache
 	// mirrors them.
 	NewInformer func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer

@@ -40,12 +40,6 @@ type part struct {
 	counts counts
 }
 
-// counts are what the metrics of a kind are made of.
-type counts struct {
-	reads, relists, fetches, live atomic.Uint64
-	lastEvent                     atomic.Int64 // unix nanoseconds
-}
-
 var (
 	_ toolscache.ReflectorStore         = (*part)(nil)
 	_ toolscache.ReflectorBookmarkStore = (*part)(nil)
