@@ -268,9 +268,14 @@ func statusOf(o *client.Outcome) *metav1.Status {
 }
 
 // recordDeleteAllOf leaves a hole for every object that the deletion may have reached: those its answer lists
-// and those stored that its namespace and selectors cover.
+// and those known here that its namespace and selector cover. Without a list of what was deleted, all objects of
+// the namespace are covered: the labels known here may be old.
 func (p *part) recordDeleteAllOf(w *client.Write, o *client.Outcome) {
 	keys := map[string]bool{}
+	q := &query{index: indexNames(p.set.form)}
+	if p.set.namespaced && w.Namespace != "" {
+		q.prefix = w.Namespace + "/"
+	}
 	item := func() runtime.Object { return &metav1.PartialObjectMetadata{} }
 	if list, err := decodeList(o.Body, o.ContentType, item); err == nil && o.Err == nil {
 		for _, obj := range list.Items {
@@ -278,15 +283,9 @@ func (p *part) recordDeleteAllOf(w *client.Write, o *client.Outcome) {
 				keys[key] = true
 			}
 		}
-	}
-	opts := w.List
-	if opts == nil {
-		opts = &client.ListOptions{}
-	}
-	// Field selectors are the server's; what they might cover is covered here.
-	q := &query{selector: opts.LabelSelector, index: indexNames(p.set.form)}
-	if p.set.namespaced && w.Namespace != "" {
-		q.prefix = w.Namespace + "/"
+		if w.List != nil {
+			q.selector = w.List.LabelSelector // a field selector is the server's to judge
+		}
 	}
 	// The overlay's own objects are as good as stored ones.
 	for key, s := range p.overlay.snapshot(q.covers) {

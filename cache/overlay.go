@@ -140,7 +140,7 @@ func (o *overlay) putAnswer(key string, obj any, uid types.UID, version string, 
 //
 // A tombstone masks one UID, and the store may be so far behind that it still shows a former object of the key.
 // So the key is also answered with "nothing" up to the last version that is known of the object; if none is, and
-// the store does not hold it, the server has to be asked.
+// the store does not hold it or another object was answered, the server has to be asked.
 func (o *overlay) putTombstone(key string, uid types.UID, version string, held types.UID, sent uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -160,10 +160,11 @@ func (o *overlay) putTombstone(key string, uid types.UID, version string, held t
 	}
 	s.tombs = append(s.tombs, tombstone{uid: uid, since: o.clock(), at: o.now()})
 	switch {
-	case s.answer != nil && (version == "" || newer(s.answer.version, version)):
 	case isNumber(version):
-		s.answer = &answer{uid: uid, version: version, at: o.now()}
-	case held != uid:
+		if s.answer == nil || !newer(s.answer.version, version) {
+			s.answer = &answer{uid: uid, version: version, at: o.now()}
+		}
+	case s.answer != nil || held != uid:
 		s.hole = &hole{since: o.clock()}
 	}
 }
