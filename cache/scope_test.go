@@ -216,9 +216,6 @@ func TestNamespaceGivenForAKindWithout(t *testing.T) { // CA-2
 							t.Fatalf("%s %s: %v", name, form, err)
 						}
 						want(t, obj.GetName(), "cr1")
-						if name == "namespaced" {
-							continue // its lists are package client's to test
-						}
 						count := func(opts ...client.ListOption) int {
 							t.Helper()
 							if err := reader.List(t.Context(), list, append(opts, client.UnsafeDisableDeepCopyOption(copyless))...); err != nil {
