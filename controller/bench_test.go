@@ -7,16 +7,17 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/wherry-dev/wherry/client"
 	"github.com/wherry-dev/wherry/client/log/zap"
-	"github.com/wherry-dev/wherry/controller/controllertest"
 	"github.com/wherry-dev/wherry/controller/handler"
 	"github.com/wherry-dev/wherry/controller/predicate"
 	"github.com/wherry-dev/wherry/controller/reconcile"
@@ -43,11 +44,28 @@ func BenchmarkPipeline(b *testing.B) {
 	}
 }
 
+// handOver is an informer without a store.
+type handOver struct {
+	toolscache.SharedIndexInformer
+	handler atomic.Pointer[toolscache.ResourceEventHandler]
+}
+
+func (h *handOver) AddEventHandler(handler toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error) {
+	h.handler.Store(&handler)
+	return nil, nil
+}
+
+func (h *handOver) RemoveEventHandler(toolscache.ResourceEventHandlerRegistration) error { return nil }
+
 func pipeline(b *testing.B, keys int, logger logr.Logger, workers int) {
 	var done atomic.Int64
 	last := make(chan struct{}, 1)
+	var constructor func(*reconcile.Request) logr.Logger
+	if logger.GetSink() == nil { // else no logger would mean the default one
+		constructor = func(*reconcile.Request) logr.Logger { return logger }
+	}
 	c, err := NewUnmanaged("bench", Options{
-		Logger: logger, MaxConcurrentReconciles: workers,
+		Logger: logger, MaxConcurrentReconciles: workers, LogConstructor: constructor,
 		Reconciler: reconcile.Func(func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
 			done.Add(1)
 			if req.Name == "last" {
@@ -59,7 +77,7 @@ func pipeline(b *testing.B, keys int, logger logr.Logger, workers int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	informer := controllertest.NewFakeInformer(controllertest.Synced)
+	informer := &handOver{}
 	if err := c.Watch(&source.Informer{
 		Informer: informer, Handler: &handler.EnqueueRequestForObject{},
 		Predicates: []predicate.Predicate{predicate.ResourceVersionChangedPredicate{}, predicate.GenerationChangedPredicate{}},
@@ -77,14 +95,16 @@ func pipeline(b *testing.B, keys int, logger logr.Logger, workers int) {
 	ctx, cancel := context.WithCancel(b.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = c.Start(ctx) })
-	for informer.Handlers() == 0 {
+	for informer.handler.Load() == nil {
+		runtime.Gosched()
 	}
+	events := *informer.handler.Load()
 	b.ReportAllocs()
 	b.ResetTimer()
 	for n := range b.N {
-		informer.Update(old[n%keys], updated[n%keys])
+		events.OnUpdate(old[n%keys], updated[n%keys])
 	}
-	informer.Add(pod("last"))
+	events.OnAdd(pod("last"), false)
 	<-last
 	b.StopTimer()
 	b.ReportMetric(float64(done.Load())/float64(b.N), "reconciles/event")

@@ -56,12 +56,12 @@ type causes struct {
 	missed int
 }
 
-func (cs *causes) add(c Cause) {
+func (cs *causes) add(c *Cause) {
 	if c.Source == "" {
 		return
 	}
 	if cs.first.Count == 0 {
-		cs.first, cs.first.Count = c, 1
+		cs.first, cs.first.Count = *c, 1
 		return
 	}
 	if cs.first.merge(c) {
@@ -76,11 +76,11 @@ func (cs *causes) add(c Cause) {
 		cs.missed++
 		return
 	}
-	c.Count = 1
-	cs.more = append(cs.more, c)
+	cs.more = append(cs.more, *c)
+	cs.more[len(cs.more)-1].Count = 1
 }
 
-func (c *Cause) merge(other Cause) bool {
+func (c *Cause) merge(other *Cause) bool {
 	if c.Event != other.Event || c.Source != other.Source {
 		return false
 	}
@@ -129,15 +129,20 @@ type Traced[T comparable] struct {
 
 	mu    sync.Mutex
 	cause Cause
+	own   *queue[T] // Causal, if New made it: spares a copy of the cause
 }
 
 // Trace makes a face of q for one source.
-func Trace[T comparable](q Causal[T]) *Traced[T] { return &Traced[T]{Causal: q} }
+func Trace[T comparable](q Causal[T]) *Traced[T] {
+	own, _ := q.(*queue[T])
+	return &Traced[T]{Causal: q, own: own}
+}
 
-// Because sets the cause of the adds that follow.
-func (t *Traced[T]) Because(c Cause) {
+// Because sets the cause of the adds that follow. It is safe for concurrent
+// use; a handler that adds later than it was called may name a later cause.
+func (t *Traced[T]) Because(source string, e Event, object types.NamespacedName) {
 	t.mu.Lock()
-	t.cause = c
+	t.cause.Source, t.cause.Event, t.cause.Object = source, e, object
 	t.mu.Unlock()
 }
 
@@ -148,7 +153,15 @@ func (t *Traced[T]) why() Cause {
 }
 
 // Add implements workqueue.TypedInterface.
-func (t *Traced[T]) Add(item T) { t.AddWithCause(AddOpts{}, t.why(), item) }
+func (t *Traced[T]) Add(item T) {
+	if t.own == nil {
+		t.AddWithCause(AddOpts{}, t.why(), item)
+		return
+	}
+	t.mu.Lock()
+	t.own.put(item, 0, 0, &t.cause)
+	t.mu.Unlock()
+}
 
 // AddAfter implements workqueue.TypedDelayingInterface.
 func (t *Traced[T]) AddAfter(item T, d time.Duration) {

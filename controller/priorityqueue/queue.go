@@ -96,23 +96,25 @@ func newQueue[T comparable](limiter workqueue.TypedRateLimiter[T], m *meter, fau
 func (q *queue[T]) now() int64 { return int64(time.Since(q.epoch)) }
 
 // Add queues a key with priority 0.
-func (q *queue[T]) Add(item T) { q.put(item, 0, 0, Cause{}) }
+func (q *queue[T]) Add(item T) { q.put(item, 0, 0, nil) }
 
 // AddAfter queues a key with priority 0 after a delay.
-func (q *queue[T]) AddAfter(item T, d time.Duration) { q.put(item, 0, d, Cause{}) }
+func (q *queue[T]) AddAfter(item T, d time.Duration) { q.put(item, 0, d, nil) }
 
 // AddRateLimited queues a key with priority 0 when its rate limiter says so.
-func (q *queue[T]) AddRateLimited(item T) { q.put(item, 0, q.limited(item), Cause{}) }
+func (q *queue[T]) AddRateLimited(item T) { q.put(item, 0, q.limited(item), nil) }
 
 // AddWithOpts implements PriorityQueue.
 func (q *queue[T]) AddWithOpts(o AddOpts, items ...T) {
 	for _, item := range items {
-		q.AddWithCause(o, Cause{}, item)
+		q.addWithCause(o, nil, item)
 	}
 }
 
 // AddWithCause is AddWithOpts for one key, and remembers why.
-func (q *queue[T]) AddWithCause(o AddOpts, c Cause, item T) {
+func (q *queue[T]) AddWithCause(o AddOpts, c Cause, item T) { q.addWithCause(o, &c, item) }
+
+func (q *queue[T]) addWithCause(o AddOpts, c *Cause, item T) {
 	after := o.After
 	if o.RateLimited {
 		if d := q.limited(item); after <= 0 || d < after {
@@ -142,14 +144,13 @@ func (q *queue[T]) limited(item T) (d time.Duration) {
 	return d
 }
 
-// put is the one way into the queue.
-func (q *queue[T]) put(item T, priority int, after time.Duration, c Cause) {
+// put is the one way into the queue. The cause may be nil; it is only read.
+func (q *queue[T]) put(item T, priority int, after time.Duration, c *Cause) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.phase != running {
 		return
 	}
-	now := q.now()
 	s := q.slots[item]
 	if s == nil {
 		s = q.newSlot(item)
@@ -157,9 +158,18 @@ func (q *queue[T]) put(item T, priority int, after time.Duration, c Cause) {
 	if s.state == idle {
 		s.priority = priority
 	}
-	s.causes.add(c)
+	if c != nil {
+		s.causes.add(c)
+	}
 	if after > 0 {
 		q.meter.retries.Inc()
+	}
+	if s.state == ready { // nothing but the priority can change: no need to ask the clock
+		q.raise(s, priority)
+		return
+	}
+	now := q.now()
+	if after > 0 {
 		q.putDelayed(s, priority, now, now+int64(min(after, maxDelay)))
 		return
 	}
@@ -179,24 +189,16 @@ func (q *queue[T]) putDelayed(s *slot[T], priority int, now, due int64) {
 		}
 		s.due = due
 		q.delayed.fix(s.heapIndex)
-	case ready:
-		q.raise(s, priority)
-		return
 	}
 	q.arm(now)
 }
 
 func (q *queue[T]) putReady(s *slot[T], priority int, now int64) {
-	switch s.state {
-	case waiting:
+	if s.state == waiting {
 		q.delayed.remove(s)
-		fallthrough
-	case idle:
-		s.priority = max(s.priority, priority)
-		q.makeReady(s, now)
-	case ready:
-		q.raise(s, priority)
 	}
+	s.priority = max(s.priority, priority)
+	q.makeReady(s, now)
 }
 
 // makeReady counts the slot and lines it up, or parks it while a worker has

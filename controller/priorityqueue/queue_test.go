@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 )
 
@@ -264,7 +265,7 @@ func TestTraced(t *testing.T) {
 		q := newQueue(workqueue.DefaultTypedItemBasedRateLimiter[string](), newMeter("", nil), nil)
 		defer q.ShutDown()
 		face := Trace[string](q)
-		face.Because(Cause{Source: "test", Event: Deleted})
+		face.Because("test", Deleted, types.NamespacedName{})
 		for name, add := range map[string]func(){
 			"Add":            func() { face.Add("k") },
 			"AddAfter":       func() { face.AddAfter("k", time.Second) },

@@ -178,7 +178,7 @@ func (d *delivery[object, request]) handled(obj any, handle func()) {
 
 func (d *delivery[object, request]) because(e priorityqueue.Event, obj any) {
 	if d.traced != nil {
-		d.traced.Because(priorityqueue.Cause{Source: d.source, Event: e, Object: nameOf(obj)})
+		d.traced.Because(d.source, e, nameOf(obj))
 	}
 }
 

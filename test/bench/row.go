@@ -19,11 +19,13 @@ const (
 	allocs unit = "allocs/op" // exact
 	bytes  unit = "B/op"      // exact
 	size   unit = "MB"        // exact: stripped binary
+	p50    unit = "p50 us"    // timed: half of all take less
+	p99    unit = "p99 us"    // timed: all but one in a hundred take less
 	count  unit = "count"     // exact
 )
 
 // exact units are the same in each run.
-func (u unit) exact() bool { return u != cpu }
+func (u unit) exact() bool { return u != cpu && u != p50 && u != p99 }
 
 // row is one piece of work done by both libraries.
 type row struct {
@@ -78,7 +80,7 @@ func (r row) measure(rounds int) ([]result, error) {
 		return nil, err
 	}
 	var out []result
-	for _, u := range []unit{cpu, allocs, bytes, size, count} {
+	for _, u := range []unit{cpu, allocs, bytes, size, count, p50, p99} {
 		target, wanted := r.targets[u]
 		both, measured := figures[u]
 		if !wanted || !measured {
