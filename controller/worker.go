@@ -20,15 +20,18 @@ import (
 // intake is how workers use a queue, whatever the queue can do.
 type intake[request comparable] struct {
 	take  func() (priorityqueue.Taken[request], bool)
+	done  func(priorityqueue.Taken[request])
 	again func(priorityqueue.AddOpts, priorityqueue.Cause, request)
 }
 
 func newIntake[request comparable](q workqueue.TypedRateLimitingInterface[request]) intake[request] {
+	done := func(t priorityqueue.Taken[request]) { q.Done(t.Key) }
 	switch q := q.(type) {
 	case priorityqueue.Causal[request]:
-		return intake[request]{take: q.Take, again: q.AddWithCause}
+		return intake[request]{take: q.Take, done: q.Finish, again: q.AddWithCause}
 	case priorityqueue.PriorityQueue[request]:
 		return intake[request]{
+			done: done,
 			take: func() (priorityqueue.Taken[request], bool) {
 				key, priority, shutdown := q.GetWithPriority()
 				return priorityqueue.Taken[request]{Key: key, Priority: priority}, shutdown
@@ -37,6 +40,7 @@ func newIntake[request comparable](q workqueue.TypedRateLimitingInterface[reques
 		}
 	default:
 		return intake[request]{
+			done: done,
 			take: func() (priorityqueue.Taken[request], bool) {
 				key, shutdown := q.Get()
 				return priorityqueue.Taken[request]{Key: key}, shutdown
@@ -59,7 +63,7 @@ func (c *controller[request]) work(ctx context.Context, t *term[request]) bool {
 	if shutdown {
 		return false
 	}
-	defer t.queue.Done(taken.Key)
+	defer t.intake.done(taken)
 	c.metrics.active.Inc()
 	defer c.metrics.active.Dec()
 

@@ -104,6 +104,7 @@ type Taken[T comparable] struct {
 	Key      T
 	Priority int
 	causes   causes
+	slot     *slot[T]
 }
 
 // Causes lists why the key was added since it was last taken, first cause
@@ -118,8 +119,15 @@ func (t Taken[T]) Causes() (list []Cause, missed int) {
 // Causal is a queue that remembers causes. Those that New makes do.
 type Causal[T comparable] interface {
 	PriorityQueue[T]
+
+	// AddWithCause is AddWithOpts for one key, and remembers why.
 	AddWithCause(o AddOpts, c Cause, item T)
+
+	// Take is GetWithPriority with all the queue knows about the key.
 	Take() (t Taken[T], shutdown bool)
+
+	// Finish is Done for a key that was taken. It must be called once.
+	Finish(t Taken[T])
 }
 
 // Traced is a face of a queue that adds every key with the cause set last.

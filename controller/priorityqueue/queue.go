@@ -293,7 +293,7 @@ func (q *queue[T]) Take() (t Taken[T], shutdown bool) {
 		}
 		if s := q.pick(now); s != nil {
 			waited := q.handOut(s, now)
-			t = Taken[T]{Key: s.key, Priority: s.priority, causes: s.causes.hand()}
+			t = Taken[T]{Key: s.key, Priority: s.priority, causes: s.causes.hand(), slot: s}
 			q.mu.Unlock()
 			q.meter.latency.Observe(seconds(waited))
 			return t, false
@@ -348,7 +348,17 @@ func (q *queue[T]) handOut(s *slot[T], now int64) (waited int64) {
 // nothing.
 func (q *queue[T]) Done(item T) {
 	q.mu.Lock()
-	s := q.slots[item]
+	q.done(q.slots[item])
+}
+
+// Finish is Done for a key that was taken, and spares looking for it.
+func (q *queue[T]) Finish(t Taken[T]) {
+	q.mu.Lock()
+	q.done(t.slot)
+}
+
+// done is Done. It is called with q.mu held, and releases it.
+func (q *queue[T]) done(s *slot[T]) {
 	if s == nil || !s.inFlight {
 		q.mu.Unlock()
 		return
