@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -25,6 +26,9 @@ const (
 	Deployments     = "deployment"
 	Jobs            = "job"
 )
+
+// syncLimit is how long a server may take to answer the controllers' first lists.
+const syncLimit = 30 * time.Second
 
 // table holds how each controller is started. A start function makes its controller and begins to run it in the
 // group; it does not block.
@@ -77,6 +81,19 @@ func Start(config *rest.Config, names ...string) (*Set, error) {
 	s.shared.Start(s.ctx.Done())
 	close(s.started)
 	return s, nil
+}
+
+// WaitForSync returns when the controllers' informers have seen the server's state, or with an error if the context ends
+// or syncLimit passes first.
+func (s *Set) WaitForSync(ctx context.Context) error {
+	limited, cancel := context.WithTimeout(ctx, syncLimit)
+	defer cancel()
+	for kind, synced := range s.shared.WaitForCacheSync(limited.Done()) {
+		if !synced {
+			return fmt.Errorf("no answer about %s within %v", kind, syncLimit)
+		}
+	}
+	return nil
 }
 
 // Stop ends the controllers and waits for them. It may be called more than once.

@@ -5,6 +5,9 @@
 //
 //	apiserver [flags]                         serve until told to stop
 //	apiserver [flags] exec -- COMMAND ARGS    serve while COMMAND runs, with KUBECONFIG set; exit as COMMAND does
+//	apiserver check --data-dir DIR            tell whether a data folder is in order
+//	apiserver repair --data-dir DIR --to NEW  save what can be saved of a damaged one to a new folder
+//	apiserver controllers --only NAME,...     run Kubernetes' own controllers against --kubeconfig FILE
 //
 // # Being ready
 //

@@ -35,8 +35,10 @@ type commandLine struct {
 	verbosity  int
 	without    list
 	apiserver  list
+	to         string
+	only       list
 
-	command string   // "", exec, version
+	command string   // "", exec, check, repair, controllers, version
 	args    []string // what exec runs
 }
 
@@ -75,7 +77,7 @@ func parse(args []string) (*commandLine, error) {
 	c.set.StringVar(&c.dataDir, "data-dir", "", "`folder` that holds the data; made if missing (default "+defaultDir+", none with --storage memory)")
 	c.set.StringVar(&c.storage, "storage", file.Durable.String(), "what a write waits for: durable (the disk), relaxed (the operating system) or memory (nothing is kept)")
 	c.set.IntVar(&c.port, "port", 0, "`port` on 127.0.0.1 to listen on; 0 takes a free one")
-	c.set.StringVar(&c.kubeconfig, "kubeconfig", "", "`file` to write the kubeconfig to while the server runs (default kubeconfig in the data folder)")
+	c.set.StringVar(&c.kubeconfig, "kubeconfig", "", "`file` to write the kubeconfig to while the server runs (default kubeconfig in the data folder); of controllers: the one to read")
 	c.set.BoolVar(&c.readyJSON, "ready-json", false, "print the ready line as JSON, with the kubeconfig in it")
 	c.set.BoolVar(&c.stdinEOF, "exit-on-stdin-eof", false, "stop when standard input ends")
 	c.set.BoolVar(&c.detach, "detach", false, "go on when the program that started this one ends")
@@ -83,6 +85,8 @@ func parse(args []string) (*commandLine, error) {
 	c.set.Var(&c.apiserver, "apiserver-flag", "hand `name=value` to kube-apiserver; may be given more than once")
 	c.set.BoolVar(&c.stock, "stock", false, "assemble the server as kube-apiserver's own command does; slower, for comparison")
 	c.set.IntVar(&c.verbosity, "v", -1, "log what Kubernetes' code logs up to this `level` to standard error")
+	c.set.StringVar(&c.to, "to", "", "of repair: the new `folder`")
+	c.set.Var(&c.only, "only", "of controllers: the `names`, separated by commas: "+strings.Join(controllers.Names(), ", "))
 
 	rest, err := c.flags(args)
 	if err != nil || len(rest) == 0 {
@@ -105,7 +109,7 @@ func parse(args []string) (*commandLine, error) {
 			return c, errors.New("--ready-json does not go with exec: standard output belongs to the command")
 		}
 		return c, nil
-	case "version":
+	case "check", "repair", "controllers", "version":
 		if rest, err = c.flags(rest); err != nil {
 			return c, err
 		}
@@ -114,7 +118,7 @@ func parse(args []string) (*commandLine, error) {
 		}
 		return c, nil
 	}
-	return c, fmt.Errorf("there is no command %q: exec and version are", c.command)
+	return c, fmt.Errorf("there is no command %q: exec, check, repair, controllers and version are", c.command)
 }
 
 func (c *commandLine) flags(args []string) ([]string, error) {
@@ -169,6 +173,9 @@ const usage = `Runs a real Kubernetes API server in one process, without etcd, o
 
   apiserver [flags]                         serve until told to stop
   apiserver [flags] exec -- COMMAND ARGS    serve while COMMAND runs, with KUBECONFIG set; exit as COMMAND does
+  apiserver check --data-dir DIR            tell whether a data folder is in order
+  apiserver repair --data-dir DIR --to NEW  save what can be saved of a damaged one to a new folder
+  apiserver controllers --only NAME,...     run Kubernetes' own controllers against --kubeconfig FILE
   apiserver version                         print the Kubernetes version
 
 Flags:

@@ -38,6 +38,12 @@ func Main(args []string) int {
 	case "version":
 		fmt.Println(version.Get().GitVersion)
 		return 0
+	case "check":
+		return check(c)
+	case "repair":
+		return repair(c)
+	case "controllers":
+		return runControllers(c)
 	}
 	return serve(c)
 }

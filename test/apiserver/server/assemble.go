@@ -10,11 +10,13 @@ import (
 	"net"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/apiserver/pkg/server/egressselector"
+	serverstorage "k8s.io/apiserver/pkg/server/storage"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/component-base/featuregate"
 	aggregator "k8s.io/kube-aggregator/pkg/apiserver"
@@ -46,6 +48,15 @@ type parts struct {
 	listener *listener
 	informer *cache.InformerName
 	flags    options.CompletedOptions
+	prefixes serverstorage.StorageFactory // knows under which keys a resource is; nil with Stock
+}
+
+// keyPrefix returns the part of a resource's keys between "/registry/" and the object's namespace or name.
+func (p *parts) keyPrefix(resource, group string) string {
+	if p.prefixes == nil {
+		return resource
+	}
+	return strings.Trim(p.prefixes.ResourcePrefix(schema.GroupResource{Group: group, Resource: resource}), "/")
 }
 
 // complete settles kube-apiserver's own options.

@@ -162,6 +162,7 @@ func (p *parts) storageFactory(c *genericapiserver.Config) (*serverstorage.Defau
 	if err := etcd.ApplyWithStorageFactoryTo(storage, c); err != nil {
 		return nil, fmt.Errorf("settle how resources are stored: %w", err)
 	}
+	p.prefixes = storage
 	return storage, nil
 }
 

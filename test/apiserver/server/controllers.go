@@ -25,8 +25,13 @@ func (o Options) controllerNames() []string {
 	return names
 }
 
-// startControllers starts the controllers as the server's own user.
+// startControllers starts the controllers as the server's own user, unless the server is stopping.
 func (s *Server) startControllers() error {
+	select {
+	case <-s.halt:
+		return errStopped
+	default:
+	}
 	var err error
 	s.controllers, err = controllers.Start(s.loopback, s.parts.options.controllerNames()...)
 	return err

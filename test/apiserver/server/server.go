@@ -41,8 +41,11 @@ type Server struct {
 	parts  parts
 	config *rest.Config
 
-	loopback    *rest.Config // of the server's own parts
+	loopback    *rest.Config                         // of the server's own parts
+	informed    map[string]cache.SharedIndexInformer // the server's own informers, by the prefix of their keys
+	restoring   sync.Mutex                           // held by Restore; guards controllers
 	controllers *controllers.Set
+	halt        chan struct{}           // closed when the server begins to stop
 	cancel      context.CancelCauseFunc // ends everything below
 	ran         chan struct{}           // closed when kube-apiserver has returned
 	done        chan struct{}           // closed when all is closed
@@ -64,13 +67,16 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if err := prepareProcess(); err != nil {
 		return nil, err
 	}
-	s := &Server{parts: parts{options: o}, ran: make(chan struct{}), done: make(chan struct{})}
+	s := &Server{parts: parts{options: o}, halt: make(chan struct{}), ran: make(chan struct{}), done: make(chan struct{})}
 	if err := s.open(); err != nil {
 		s.close()
 		return nil, err
 	}
 	if err := s.run(ctx); err != nil {
 		s.shut()
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx) // whatever it was, this is why
+		}
 		return nil, err
 	}
 	return s, nil
@@ -141,6 +147,7 @@ func (s *Server) run(ctx context.Context) error {
 			return err
 		}
 	}
+	s.serveAdmin(chain.GenericAPIServer.Handler.NonGoRestfulMux)
 	prepared, err := chain.PrepareRun()
 	if err != nil {
 		close(s.ran)
@@ -158,6 +165,7 @@ func (s *Server) run(ctx context.Context) error {
 	if err := s.await(inner); err != nil {
 		return err
 	}
+	s.informed = informersByPrefix(inner, config.KubeAPIs.ControlPlane.VersionedInformers, p.keyPrefix)
 	return s.startControllers()
 }
 
@@ -203,7 +211,10 @@ func (s *Server) Stop() error {
 func (s *Server) shut() {
 	s.stop.Do(func() {
 		defer close(s.done)
+		close(s.halt)
+		s.restoring.Lock() // a Restore under way is cut short by halt, and none begins after it
 		s.controllers.Stop()
+		s.restoring.Unlock()
 		s.cancel(errStopped)
 		limit := time.NewTimer(stopLimit)
 		defer limit.Stop()
