@@ -54,6 +54,7 @@ func (p *parts) seeds() []seeded {
 	clusterBindings.add("", pointers(bootstrappolicy.ControllerRoleBindings())...)
 	priorities := seeded{resource: schema.GroupResource{Group: "scheduling.k8s.io", Resource: "priorityclasses"}}
 	for _, c := range scheduling.SystemPriorityClasses() {
+		c.Generation = 1
 		priorities.add("", c)
 	}
 	namespaces := seeded{resource: schema.GroupResource{Resource: "namespaces"}}
