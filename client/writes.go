@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/wherry-dev/wherry/client/apiutil"
@@ -129,13 +130,16 @@ func (f *formClient) apply(ctx context.Context, call *call, body *applyBody, opt
 	return f.path.do(ctx, call)
 }
 
+// deleteOptionsKind is the kind under which every server knows the options of a delete.
+var deleteOptionsKind = schema.GroupVersionKind{Version: "v1", Kind: "DeleteOptions"}
+
 func (f *formClient) delete(ctx context.Context, call *call, options *metav1.DeleteOptions) error {
 	if options.Preconditions != nil && options.Preconditions.UID != nil {
 		call.uid = *options.Preconditions.UID
 	}
 	call.dryRun = len(options.DryRun) > 0
 	var err error
-	if call.body, err = encodeJSON(options, metav1.SchemeGroupVersion.WithKind("DeleteOptions")); err != nil {
+	if call.body, err = encodeJSON(options, deleteOptionsKind); err != nil {
 		return fmt.Errorf("%s: %w", call, err)
 	}
 	call.bodyType, call.accept = jsonType, jsonType
