@@ -10,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"path"
 	"slices"
 	"sync"
 	"testing"
@@ -97,6 +98,16 @@ func failure(code int, reason metav1.StatusReason, message string) *reply {
 	})
 }
 
+// missing answers a request for an object that is not in the table.
+func missing(r *http.Request) *reply {
+	return object(http.StatusNotFound, &metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+		Status:   metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound,
+		Message: fmt.Sprintf("%s %s is not in the table", r.Method, r.URL.Path),
+		Details: &metav1.StatusDetails{Name: path.Base(r.URL.Path)},
+	})
+}
+
 // RoundTrip lets the server be an http.RoundTripper.
 func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := r.Context().Err(); err != nil {
@@ -114,7 +125,7 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.requests = append(s.requests, request{r.Method, r.URL.Path, r.URL.RawQuery, r.Header.Clone(), body})
 	find := s.answers[r.Method+" "+r.URL.Path]
 	s.mu.Unlock()
-	a := failure(http.StatusNotFound, metav1.StatusReasonNotFound, fmt.Sprintf("%s %s is not in the table", r.Method, r.URL.Path))
+	a := missing(r)
 	if find != nil {
 		a = find(r, body)
 	}
