@@ -17,6 +17,9 @@ import (
 	"github.com/wherry-dev/wherry/manager/leaderelection"
 )
 
+// errRanBefore refuses a second start.
+var errRanBefore = errors.New("manager: started before; a manager runs once")
+
 // lifecycle starts and stops the groups. It knows nothing of clusters and servers, only of runnables.
 type lifecycle struct {
 	log      logr.Logger
@@ -78,7 +81,7 @@ func (l *lifecycle) begin(abort context.CancelFunc) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.started {
-		return errors.New("manager: started before; a manager runs once")
+		return errRanBefore
 	}
 	l.started, l.abort = true, abort
 	return nil
@@ -115,7 +118,10 @@ func (l *lifecycle) run(ctx context.Context) error {
 	}
 	<-run.Done()
 	cause := l.finish(ctx)
-	return errors.Join(cause, l.stop(cause))
+	if err := l.stop(cause); err != nil {
+		return errors.Join(cause, err)
+	}
+	return cause
 }
 
 // start runs through startOrder, until run ends.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"sync"
 
@@ -74,6 +75,7 @@ type controllerManager struct {
 	controller     config.Controller
 	metrics        metricsserver.Server // nil for none
 	healthz, ready *probe
+	listeners      []net.Listener // of the manager's own servers, open since New
 
 	webhooks    webhook.Server
 	addWebhooks sync.Once // adds webhooks to life
@@ -196,7 +198,6 @@ func (o *Options) newElection(config *rest.Config, c cluster.Cluster, fence *lea
 
 // addServers opens the listeners of probes and profiles. If one fails, none is left open.
 func (m *controllerManager) addServers(o *Options) error {
-	var opened []*Server
 	for _, s := range []struct {
 		name, address string
 		handler       http.Handler
@@ -209,18 +210,22 @@ func (m *controllerManager) addServers(o *Options) error {
 		}
 		listener, err := o.listen(s.address)
 		if err != nil {
-			for _, other := range opened {
-				_ = other.Listener.Close()
-			}
+			m.closeListeners()
 			return fmt.Errorf("manager: %s server: error listening on %s: %w", s.name, s.address, err)
 		}
-		server := &Server{Name: s.name, Server: newHTTPServer(s.handler), Listener: listener}
-		opened = append(opened, server)
-		if err := m.life.add(server); err != nil {
+		m.listeners = append(m.listeners, listener)
+		if err := m.life.add(&Server{Name: s.name, Server: newHTTPServer(s.handler), Listener: listener}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// closeListeners closes what addServers has opened. Servers that ran have done so already: a second time does no harm.
+func (m *controllerManager) closeListeners() {
+	for _, l := range m.listeners {
+		_ = l.Close()
+	}
 }
 
 func (m *controllerManager) Add(r Runnable) error {
@@ -233,7 +238,11 @@ func (m *controllerManager) Add(r Runnable) error {
 func (m *controllerManager) Start(ctx context.Context) error {
 	m.healthz.close()
 	m.ready.close()
-	return m.life.run(ctx)
+	err := m.life.run(ctx)
+	if !errors.Is(err, errRanBefore) {
+		m.closeListeners() // a run that ended before its first stage has not served them
+	}
+	return err
 }
 
 func (m *controllerManager) Elected() <-chan struct{} { return m.life.elected }

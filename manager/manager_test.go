@@ -72,6 +72,24 @@ func TestNewLeavesNoListenerOpenWhenItFails(t *testing.T) {
 	}
 }
 
+func TestStartThatIsOverAtOnceFreesThePorts(t *testing.T) {
+	w, l := &world{}, newMemListener()
+	o := w.electing()
+	o.HealthProbeBindAddress, o.listen = ":1", func(string) (net.Listener, error) { return l, nil }
+	m, err := New(w.config(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := m.Start(ctx); err != nil {
+		t.Error(err)
+	}
+	if !l.isClosed() {
+		t.Error("the probes' listener is open")
+	}
+}
+
 func TestParts(t *testing.T) {
 	w := &world{}
 	config := w.config()
@@ -169,6 +187,12 @@ func TestProbes(t *testing.T) {
 				}
 			}
 			ready = true
+		}
+		if err := m.Start(t.Context()); err == nil {
+			t.Error("started twice")
+		}
+		if code, _ := l.get(t, "/live"); code != 200 {
+			t.Errorf("a second start broke the first: %d", code)
 		}
 		if m.AddHealthzCheck("late", healthz.Ping) == nil || m.AddReadyzCheck("late", healthz.Ping) == nil || m.AddMetricsServerExtraHandler("/late", nil) == nil {
 			t.Error("something was added after the start")

@@ -64,6 +64,7 @@ type Elector struct {
 
 	seen   *Record   // the record as last read or written; nil before the first
 	seenAt time.Time // when seen was first seen: from then on its holder has time
+	sent   time.Time // when the last write of the record was sent: a term counts from there
 	told   string    // the holder last logged
 }
 
@@ -83,12 +84,11 @@ func NewElector(lock Lock, timing Timing, log logr.Logger) (*Elector, error) {
 func (e *Elector) Campaign(ctx context.Context) (*Term, error) {
 	e.log.Info("campaigning for the leader's lease", "identity", e.lock.Identity())
 	for {
-		sent := time.Now()
 		led, err := e.attempt(ctx, e.timing.RenewDeadline)
 		if led {
 			e.log.Info("leading", "identity", e.lock.Identity())
 			e.lock.RecordEvent("became leader")
-			return newTerm(sent, e.timing.RenewDeadline, e.timing.LeaseDuration), nil
+			return newTerm(e.sent, e.timing.RenewDeadline, e.timing.LeaseDuration), nil
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -116,14 +116,13 @@ func (e *Elector) Hold(ctx context.Context, t *Term) error {
 			return e.lost(last)
 		case <-pause.C:
 		}
-		sent := time.Now()
 		led, err := e.attempt(ctx, t.remaining())
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case led:
 			last = nil
-			if !t.renew(sent) {
+			if !t.renew(e.sent) {
 				return e.lost(errors.New("renewed too late"))
 			}
 		case err == nil:
@@ -209,8 +208,8 @@ func (e *Elector) attempt(ctx context.Context, limit time.Duration) (led bool, e
 }
 
 func (e *Elector) create(ctx context.Context) (bool, error) {
-	now := time.Now()
-	r := Record{HolderIdentity: e.lock.Identity(), LeaseDurationSeconds: e.seconds(), AcquireTime: now, RenewTime: now}
+	e.sent = time.Now()
+	r := Record{HolderIdentity: e.lock.Identity(), LeaseDurationSeconds: e.seconds(), AcquireTime: e.sent, RenewTime: e.sent}
 	if err := e.lock.Create(ctx, r); err != nil {
 		return false, fmt.Errorf("create lease %s: %w", e.lock.Describe(), err)
 	}
@@ -221,7 +220,8 @@ func (e *Elector) create(ctx context.Context) (bool, error) {
 // update makes the record seen ours, or keeps it so.
 func (e *Elector) update(ctx context.Context) error {
 	r := *e.seen
-	r.RenewTime = time.Now()
+	e.sent = time.Now()
+	r.RenewTime = e.sent
 	r.LeaseDurationSeconds = e.seconds()
 	if !e.leads() {
 		r.HolderIdentity, r.AcquireTime = e.lock.Identity(), r.RenewTime

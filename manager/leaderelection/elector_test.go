@@ -402,6 +402,23 @@ func TestUnknownOutcomeOfAcquiring(t *testing.T) {
 	})
 }
 
+// A term counts from when the write was sent that won it, not from when the attempt began.
+func TestSlowReadDoesNotShortenTheTerm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &board{record: &Record{RenewTime: time.Now()}, version: 1}
+		e, l := candidate(t, b, "a")
+		l.set(func(l *boardLock) { l.delay = 4 * time.Second })
+		term, err := e.Campaign(t.Context()) // 4 s to read, 4 s to write
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left := term.remaining(); left != 6*time.Second {
+			t.Errorf("%s left of the term, want 6s", left)
+		}
+		term.End()
+	})
+}
+
 func TestOneLeaderAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &board{}

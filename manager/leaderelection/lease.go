@@ -55,6 +55,8 @@ func newLeaseClient(config *rest.Config) (rest.Interface, error) {
 	c := rest.CopyConfig(config)
 	gv := coordinationv1.SchemeGroupVersion
 	c.GroupVersion, c.APIPath = &gv, "/apis"
+	// Renewals are few and paced by the elector; waiting behind the operator's own requests could cost the lease.
+	c.RateLimiter, c.QPS = nil, -1
 	c.ContentType, c.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 	c.NegotiatedSerializer = leaseCodecs().WithoutConversion()
 	return rest.RESTClientFor(c)
