@@ -1,0 +1,298 @@
+// SPDX-FileCopyrightText: The Wherry Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manager_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/wherry-dev/wherry/client"
+	"github.com/wherry-dev/wherry/manager"
+	"github.com/wherry-dev/wherry/manager/leaderelection"
+)
+
+func readLease(t *testing.T, name string) *coordinationv1.Lease {
+	t.Helper()
+	l := &coordinationv1.Lease{}
+	if err := live.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: name}, l); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func TestTwoManagersTakeTurns(t *testing.T) {
+	only := &alone{t: t}
+	before := start(t, config, options("turns"), only.as("0"))
+	before.awaitElection(t, 10*time.Second)
+	for turn := range 4 {
+		next := start(t, config, options("turns"), only.as(fmt.Sprint(turn+1)))
+		time.Sleep(2 * retryPeriod)
+		select {
+		case <-next.Elected():
+			t.Fatal("two lead")
+		default:
+		}
+		if err := before.stop(); err != nil {
+			t.Error(err)
+		}
+		stopped := time.Now()
+		if took := next.awaitElection(t, 10*time.Second).Sub(stopped); took > 2*retryPeriod+time.Second {
+			t.Errorf("turn %d: elected %s after the other had stopped", turn, took)
+		}
+		before = next
+	}
+	if err := before.stop(); err != nil {
+		t.Error(err)
+	}
+	l := readLease(t, "turns")
+	if *l.Spec.HolderIdentity != "" || *l.Spec.LeaseTransitions != 4 {
+		t.Errorf("lease at the end: %+v", l.Spec)
+	}
+}
+
+// beReplica leads by the lease "killed" until it is killed.
+func beReplica(kubeconfig string) {
+	c, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	m, err := manager.New(c, options("killed"))
+	if err == nil {
+		err = m.Start(context.Background())
+	}
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}
+
+func writeKubeconfig(t *testing.T) string {
+	t.Helper()
+	k := clientcmdapi.NewConfig()
+	k.Clusters["x"] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
+	k.AuthInfos["x"] = &clientcmdapi.AuthInfo{Token: config.BearerToken, ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}
+	k.Contexts["x"] = &clientcmdapi.Context{Cluster: "x", AuthInfo: "x"}
+	k.CurrentContext = "x"
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*k, file); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestKilledLeader(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	leader := exec.Command(self)
+	leader.Env = append(os.Environ(), asReplica+"="+writeKubeconfig(t))
+	leader.Stderr = os.Stderr
+	if err := leader.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = leader.Process.Kill() }()
+	eventually(t, 20*time.Second, "the other process leads", func() bool {
+		l := &coordinationv1.Lease{}
+		err := live.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "killed"}, l)
+		return err == nil && *l.Spec.HolderIdentity != ""
+	})
+	next := start(t, config, options("killed"))
+	time.Sleep(leaseDuration + time.Second)
+	select {
+	case <-next.Elected():
+		t.Fatal("two lead")
+	default:
+	}
+	if err := leader.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = leader.Wait()
+	renewed := readLease(t, "killed").Spec.RenewTime.Time
+	waited := next.awaitElection(t, 20*time.Second).Sub(renewed)
+	if waited < leaseDuration || waited > leaseDuration+retryPeriod+time.Second {
+		t.Errorf("elected %s after the last renewal, want %s and little more", waited, leaseDuration)
+	}
+	if err := next.stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// proxy stands between a manager and the API server. It notes when writes arrive, and can let everything hang.
+type proxy struct {
+	*httptest.Server
+
+	mu       sync.Mutex
+	isCut    chan struct{} // closed when all hang
+	writes   []time.Time   // arrivals of writes other than of leases and events
+	renewals []time.Time   // arrivals of lease writes that were answered well
+}
+
+func newProxy(t *testing.T) *proxy {
+	t.Helper()
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := url.Parse(config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{isCut: make(chan struct{})}
+	forward := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: transport, FlushInterval: -1,
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
+	}
+	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		arrived := time.Now()
+		write, lease := req.Method != http.MethodGet, strings.Contains(req.URL.Path, "/leases")
+		if write && !lease && !strings.Contains(req.URL.Path, "/events") {
+			p.mu.Lock()
+			p.writes = append(p.writes, arrived)
+			p.mu.Unlock()
+		}
+		select {
+		case <-p.isCut:
+			_, _ = io.Copy(io.Discard, req.Body) // or the server would not notice that the client has gone
+			<-req.Context().Done()
+			return
+		default:
+		}
+		seen := &statusWriter{ResponseWriter: w}
+		forward.ServeHTTP(seen, req)
+		if write && lease && seen.code < 300 {
+			p.mu.Lock()
+			p.renewals = append(p.renewals, arrived)
+			p.mu.Unlock()
+		}
+	}))
+	t.Cleanup(func() {
+		p.CloseClientConnections()
+		p.Close()
+	})
+	return p
+}
+
+type statusWriter struct {
+	http.ResponseWriter
+	code int
+}
+
+func (w *statusWriter) WriteHeader(code int) {
+	w.code = code
+	w.ResponseWriter.WriteHeader(code)
+}
+
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// afterTerm counts writes that arrived after the term, how many in all, and says when the term ended at the latest.
+func (p *proxy) afterTerm() (after, all int, end time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	// A renewal counts from when it was sent, which is before it arrived.
+	end = p.renewals[len(p.renewals)-1].Add(renewDeadline)
+	for _, at := range p.writes {
+		if at.After(end) {
+			after++
+		}
+	}
+	return after, len(p.writes), end
+}
+
+// A leader whose way to the API server is cut, while it writes all the time, sends no write after its term: whatever its
+// reconciles do with their contexts.
+func TestPartitionedLeader(t *testing.T) {
+	for _, standDown := range []bool{false, true} {
+		t.Run(fmt.Sprintf("stand down %v", standDown), func(t *testing.T) {
+			lease := fmt.Sprintf("partition-%v", standDown)
+			p := newProxy(t)
+			o := options(lease)
+			o.LeaderElectionStandDown = standDown
+			if err := client.IgnoreAlreadyExists(live.Create(t.Context(), configMap(lease))); err != nil {
+				t.Fatal(err)
+			}
+			stopWriting := make(chan struct{})
+			var refused error
+			var writers sync.WaitGroup
+			c := make(chan client.Client, 1)
+			write := manager.RunnableFunc(func(ctx context.Context) error {
+				writing := context.WithoutCancel(ctx)
+				cl := <-c
+				c <- cl
+				for i := range 4 {
+					writers.Go(func() {
+						for n := 0; ; n++ {
+							select {
+							case <-stopWriting:
+								return
+							default:
+							}
+							// Each write is given up after a while, or the first that hangs would be the last.
+							attempt, done := context.WithTimeout(writing, 200*time.Millisecond)
+							cm := configMap(lease)
+							err := cl.Patch(attempt, cm, client.RawPatch(client.Merge.Type(), fmt.Appendf(nil, `{"data":{"w%d":"%d"}}`, i, n)))
+							done()
+							if i == 0 && err != nil {
+								refused = err
+							}
+							time.Sleep(5 * time.Millisecond)
+						}
+					})
+				}
+				<-ctx.Done()
+				return nil
+			})
+			leader := start(t, &rest.Config{Host: p.URL, QPS: -1}, o, write)
+			c <- leader.GetClient()
+			leader.awaitElection(t, 20*time.Second)
+			next := start(t, config, options(lease))
+			time.Sleep(2 * time.Second)
+			close(p.isCut)
+			if !standDown {
+				if err := <-leader.ended; !errors.Is(err, leaderelection.ErrLost) {
+					t.Errorf("ended with: %v", err)
+				}
+			}
+			elected := next.awaitElection(t, 20*time.Second)
+			time.Sleep(time.Second)
+			close(stopWriting)
+			writers.Wait()
+
+			after, all, end := p.afterTerm()
+			if after != 0 || all < 100 {
+				t.Errorf("%d of %d writes were sent after the term", after, all)
+			}
+			if !elected.After(end) {
+				t.Errorf("the next leader was elected %s before the term's end", end.Sub(elected))
+			}
+			if !errors.Is(refused, leaderelection.ErrTermOver) {
+				t.Errorf("the last write was refused with: %v", refused)
+			}
+			t.Logf("%d writes, 0 after the term; next leader %s after its end", all, elected.Sub(end).Round(time.Millisecond))
+			if standDown {
+				_ = leader.stop()
+			}
+			if err := next.stop(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
