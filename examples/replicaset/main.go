@@ -12,6 +12,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	ctrl "github.com/wherry-dev/wherry"
+	"github.com/wherry-dev/wherry/client"
 	"github.com/wherry-dev/wherry/client/log/zap"
 	"github.com/wherry-dev/wherry/examples/replicaset/reconciler"
 	"github.com/wherry-dev/wherry/manager/metrics/server"
@@ -31,7 +33,7 @@ const reachTimeout = 10 * time.Second
 
 func main() {
 	if err := run(ctrl.SetupSignalHandler()); err != nil {
-		fmt.Fprintln(os.Stderr, "replicaset: "+err.Error())
+		fmt.Fprintln(os.Stderr, "replicaset: "+strings.ReplaceAll(err.Error(), "\n", "; ")) // one line, whatever was joined
 		os.Exit(1)
 	}
 }
@@ -76,6 +78,10 @@ func run(ctx context.Context) error {
 func prepare(ctx context.Context, mgr ctrl.Manager, force, sample bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, reachTimeout, errNoAnswer)
 	defer cancel()
+	// Ask once before the manager does: it would wait for a server to appear.
+	if err := mgr.GetAPIReader().List(ctx, &appsv1.ReplicaSetList{}, client.Limit(1)); err != nil {
+		return err
+	}
 	if !force {
 		if err := reconciler.RefuseRival(ctx, mgr.GetAPIReader()); err != nil {
 			return err
