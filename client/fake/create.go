@@ -91,7 +91,11 @@ func (e *engine) name(k *kind, obj client.Object) error {
 	}
 	prefix := obj.GetGenerateName()
 	if prefix == "" {
-		return k.invalid("", field.Required(field.NewPath("metadata", "name"), "name or generateName is required"))
+		why := "name is required"
+		if e.behaviour.has(Validation) {
+			why = "name or generateName is required"
+		}
+		return k.invalid("", field.Required(field.NewPath("metadata", "name"), why))
 	}
 	if len(prefix) > maxPrefix {
 		prefix = prefix[:maxPrefix]

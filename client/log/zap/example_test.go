@@ -15,23 +15,23 @@ import (
 	"github.com/wherry-dev/wherry/client/log/zap"
 )
 
-// short keeps out what changes from run to run.
-func short(c *zapcore.EncoderConfig) { c.TimeKey, c.CallerKey = "", "" }
+// noTime keeps out what changes from run to run.
+func noTime(c *zapcore.EncoderConfig) { c.TimeKey = "" }
 
 func ExampleNew() {
-	l := zap.New(zap.WriteTo(os.Stdout), zap.JSONEncoder(short))
+	l := zap.New(zap.WriteTo(os.Stdout), zap.JSONEncoder(noTime))
 	l.WithName("web").Info("scaled", "object", types.NamespacedName{Namespace: "default", Name: "web"}, "replicas", 3)
 	// Output: {"level":"info","logger":"web","msg":"scaled","object":{"name":"web","namespace":"default"},"replicas":3}
 }
 
 func ExampleNewRaw() {
-	l := zap.NewRaw(zap.WriteTo(os.Stdout), zap.ConsoleEncoder(short))
+	l := zap.NewRaw(zap.WriteTo(os.Stdout), zap.ConsoleEncoder(noTime))
 	l.Info("ready")
 	// Output: INFO	ready
 }
 
 func ExampleOptions_BindFlags() {
-	opts := zap.Options{EncoderConfigOptions: []zap.EncoderConfigOption{short}, DestWriter: os.Stdout}
+	opts := zap.Options{EncoderConfigOptions: []zap.EncoderConfigOption{noTime}, DestWriter: os.Stdout}
 	fs := flag.NewFlagSet("operator", flag.ContinueOnError)
 	opts.BindFlags(fs)
 	if err := fs.Parse([]string{"--zap-log-level=2", "--zap-encoder=console"}); err != nil {

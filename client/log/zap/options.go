@@ -95,7 +95,6 @@ func (o Options) settle() Options {
 // modeOptions gives the zap options that the mode, the levels and the writer call for.
 func (o Options) modeOptions() []zap.Option {
 	opts := []zap.Option{
-		zap.AddCaller(),
 		zap.AddStacktrace(o.StacktraceLevel),
 		zap.ErrorOutput(zapcore.Lock(zapcore.AddSync(o.DestWriter))),
 	}
