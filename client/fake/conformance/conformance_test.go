@@ -4,7 +4,10 @@
 package conformance_test
 
 import (
+	"os"
 	"path"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -100,4 +103,25 @@ func TestCases(t *testing.T) {
 		t.Errorf("only %d cases", len(cases))
 	}
 	t.Logf("%d cases", len(cases))
+}
+
+// The fake's design says which case holds which slip of another fake.
+func TestDesignNamesCasesThatExist(t *testing.T) {
+	design, err := os.ReadFile("../DESIGN.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, ok := strings.Cut(string(design), "| slip |")
+	if !ok {
+		t.Fatal("DESIGN.md has no table of slips")
+	}
+	for _, name := range regexp.MustCompile("`([a-z A-Z]+/[^`]+)`").FindAllStringSubmatch(table, -1) {
+		found := slices.ContainsFunc(conformance.Cases(), func(c conformance.Case) bool {
+			match, _ := path.Match(name[1], c.Name)
+			return match
+		})
+		if !found {
+			t.Errorf("DESIGN.md names the case %q, which is not there", name[1])
+		}
+	}
 }
