@@ -329,8 +329,11 @@ func TestDirectReconcile(t *testing.T) {
 func TestQC5Requeue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
+		var mu sync.Mutex
 		var runs []time.Duration
 		b := run(t, "requeue", func(context.Context, reconcile.Request) (reconcile.Result, error) {
+			mu.Lock()
+			defer mu.Unlock()
 			runs = append(runs, time.Since(began))
 			return reconcile.Result{RequeueAfter: time.Hour}, nil
 		})
@@ -339,9 +342,11 @@ func TestQC5Requeue(t *testing.T) {
 		b.queue.Add(request("p"))
 		time.Sleep(450 * time.Millisecond)
 		synctest.Wait()
+		mu.Lock()
 		if len(runs) != 2 {
 			t.Errorf("%d reconciles in 500ms, want 2", len(runs))
 		}
+		mu.Unlock()
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		b.stop()

@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 
@@ -80,7 +81,9 @@ func fakes(t *testing.T) (*informertest.FakeInformers, *controllertest.FakeInfor
 	if err := corev1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	c := &informertest.FakeInformers{Scheme: scheme}
+	c := &informertest.FakeInformers{Scheme: scheme, InformersByGVK: map[schema.GroupVersionKind]toolscache.SharedIndexInformer{
+		corev1.SchemeGroupVersion.WithKind("Pod"): controllertest.NewFakeInformer(), // not synced
+	}}
 	informer, err := c.FakeInformerFor(t.Context(), &corev1.Pod{})
 	if err != nil {
 		t.Fatal(err)
