@@ -88,6 +88,9 @@ func serve(c *commandLine) int {
 		}
 		return complain(exitError, err)
 	}
+	for _, note := range s.Notes() {
+		fmt.Fprintln(os.Stderr, "apiserver: note:", note)
+	}
 	status := attend(ctx, stop, c, s, path)
 	if err := s.Stop(); err != nil {
 		return complain(exitError, err)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,6 +17,7 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/apiserver/pkg/server/egressselector"
+	"k8s.io/apiserver/pkg/server/healthz"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/component-base/featuregate"
@@ -187,6 +189,12 @@ func (p *parts) chain() (*aggregator.APIAggregator, *app.Config, error) {
 		return nil, nil, fmt.Errorf("put the server together: %w", err)
 	}
 	chain.GenericAPIServer.ShutdownTimeout = drainLimit
+	// A store that may not write any more still reads: the server goes on, and says why it is not ready.
+	if err := chain.GenericAPIServer.AddReadyzChecks(healthz.NamedCheck("storage", func(*http.Request) error {
+		return p.store.Failure()
+	})); err != nil {
+		return nil, nil, fmt.Errorf("add the storage to what readiness means: %w", err)
+	}
 	if !p.options.Stock {
 		kube, ok := chain.GenericAPIServer.NextDelegate().(*genericapiserver.GenericAPIServer)
 		if !ok {

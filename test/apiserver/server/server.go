@@ -186,6 +186,9 @@ func (s *Server) URL() string { return s.config.Host }
 // Identity returns the server's authority and administrator's token.
 func (s *Server) Identity() *identity.Identity { return s.parts.identity }
 
+// Notes tells what opening the data folder found out of order and put right, such as a torn end of the log.
+func (s *Server) Notes() []string { return s.parts.store.Notes() }
+
 // UnexpectedEtcdCalls returns the calls kube-apiserver made to etcd that this package does not answer. There are none
 // unless a new release of Kubernetes makes new ones.
 func (s *Server) UnexpectedEtcdCalls() []string { return s.parts.facade.Unexpected() }
