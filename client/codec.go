@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -133,13 +132,38 @@ func decodeProtobuf(raw []byte, into runtime.Object) error {
 	if !ok {
 		return errors.New("the server answered in protobuf, which the type does not implement")
 	}
+	makeRoom(into, raw)
 	return target.Unmarshal(raw)
+}
+
+// tagItems is the field number of the items in every list of Kubernetes, with the wire type.
+const tagItems = 2<<3 | 2
+
+// makeRoom gives the items of a list their final capacity: generated code appends them one by one, and items are large.
+func makeRoom(list runtime.Object, raw []byte) {
+	if !meta.IsListType(list) {
+		return
+	}
+	items, err := meta.GetItemsPtr(list)
+	if err != nil {
+		return
+	}
+	n := 0
+	if eachField(raw, func(tag uint64, _ []byte) error {
+		if tag == tagItems {
+			n++
+		}
+		return nil
+	}) != nil || n == 0 {
+		return // if something is wrong, the decoder will say so
+	}
+	slice := reflect.ValueOf(items).Elem()
+	slice.Set(reflect.MakeSlice(slice.Type(), 0, n))
 }
 
 func decodeJSON(body []byte, into runtime.Object) error {
 	if apiutil.FormOf(into) == apiutil.Unstructured {
-		_, _, err := unstructured.UnstructuredJSONScheme.Decode(body, nil, into)
-		return err
+		return apiutil.DecodeUnstructured(body, into)
 	}
 	return utiljson.Unmarshal(body, into)
 }

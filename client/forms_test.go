@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	policyv1 "k8s.io/api/policy/v1"
-
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -265,5 +265,24 @@ func TestApply(t *testing.T) {
 	}
 	if u.GetResourceVersion() != "3" || u.Object["spec"] != nil {
 		t.Errorf("the answer did not replace the configuration: %v", u)
+	}
+}
+
+// A list in protobuf has exactly the items that were sent, and none at all is nil as without room made for them.
+func TestProtobufLists(t *testing.T) {
+	s := newServer(t)
+	c := s.client(Options{})
+	list := &corev1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}, ListMeta: metav1.ListMeta{ResourceVersion: "5"}}
+	got := &corev1.PodList{Items: make([]corev1.Pod, 7)}
+	for _, n := range []int{3, 0, 1} {
+		list.Items = nil
+		for i := range n {
+			list.Items = append(list.Items, *pod(fmt.Sprint("p", i)))
+			list.Items[i].TypeMeta = metav1.TypeMeta{}
+		}
+		s.on("GET /api/v1/pods", protobuf(200, list))
+		if err := c.List(t.Context(), got); err != nil || got.ResourceVersion != "5" || !equality.Semantic.DeepEqual(got.Items, list.Items) || (got.Items == nil) != (n == 0) {
+			t.Errorf("%d items: %v, %v", n, got, err)
+		}
 	}
 }

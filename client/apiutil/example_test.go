@@ -179,3 +179,10 @@ func ExampleSchemeFor() {
 	fmt.Println(scheme.Recognizes(podKind), scheme == apiutil.DefaultScheme())
 	// Output: true false
 }
+
+func ExampleDecodeUnstructured() {
+	pod := &unstructured.Unstructured{}
+	must(apiutil.DecodeUnstructured([]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web","generation":9007199254740993}}`), pod))
+	fmt.Println(pod.GetName(), pod.GetGeneration())
+	// Output: web 9007199254740993
+}
