@@ -34,8 +34,8 @@ const (
 	Namespaces
 
 	// Validation checks names, labels, annotations, finalizers and owner references, and refuses to change metadata that
-	// cannot change. It also refuses kinds that are neither built in nor known to the RESTMapper, and orders (evictions,
-	// bindings) that do not name what they are sent to. Specs are never validated. Without it only an empty name is refused.
+	// cannot change. It also refuses kinds that are neither built in nor known to the RESTMapper. Specs are never validated.
+	// Without it only an empty name is refused.
 	Validation
 
 	// ListVersions gives lists the resourceVersion of the moment; with it one counter numbers all objects, as

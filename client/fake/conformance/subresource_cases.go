@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/wherry-dev/wherry/client"
-	"github.com/wherry-dev/wherry/client/fake"
 )
 
 func eviction(p *corev1.Pod) *policyv1.Eviction {
@@ -84,9 +83,14 @@ func subresourceCases() []Case {
 			p := &corev1.Pod{ObjectMeta: r.meta("a", "no")}
 			_ = r.CreateSub("eviction", p, eviction(p))
 		}},
-		{"eviction/nameless", fake.Validation, func(r *Run) {
+		{"eviction/nameless", 0, func(r *Run) {
 			_ = r.CreateSub("eviction", &corev1.Pod{ObjectMeta: r.meta("a", "no")}, &policyv1.Eviction{})
 			_ = r.CreateSub("binding", &corev1.Pod{ObjectMeta: r.meta("a", "no")}, &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: "n"}})
+		}},
+		{"eviction/of another", 0, func(r *Run) {
+			one, other := &corev1.Pod{ObjectMeta: r.meta("a", "no")}, &corev1.Pod{ObjectMeta: r.meta("a", "other")}
+			_ = r.CreateSub("eviction", one, eviction(other))
+			_ = r.CreateSub("binding", one, binding(other, "n"))
 		}},
 	}
 }
