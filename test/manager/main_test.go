@@ -28,11 +28,11 @@ import (
 // asReplica makes this test program be one replica of an operator, which a test can kill.
 const asReplica = "WHERRY_TEST_REPLICA_OF"
 
-// Timing of all elections: a tenth of the defaults, or nearly.
+// Timing of all elections: a third of the defaults, which leaves room for a machine under load.
 const (
-	leaseDuration = 3 * time.Second
-	renewDeadline = 2 * time.Second
-	retryPeriod   = 300 * time.Millisecond
+	leaseDuration = 5 * time.Second
+	renewDeadline = 3 * time.Second
+	retryPeriod   = 400 * time.Millisecond
 )
 
 var (

@@ -24,9 +24,9 @@ import (
 )
 
 const (
-	leaseDuration = 3 * time.Second
-	renewDeadline = 2 * time.Second
-	retryPeriod   = 300 * time.Millisecond
+	leaseDuration = 5 * time.Second
+	renewDeadline = 3 * time.Second
+	retryPeriod   = 400 * time.Millisecond
 )
 
 func config(s *fake.LeaseServer) *rest.Config {
