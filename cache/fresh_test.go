@@ -476,16 +476,18 @@ func TestDeleteAllOf(t *testing.T) { // CL-1 (4)
 	})
 }
 
-// When the answer is lost, labels that are old here do not hide what was deleted.
+// When the answer is lost, neither labels that are old here nor objects that are unknown hide what was deleted.
 func TestDeleteAllOfWithoutAnAnswer(t *testing.T) {
 	within(t, func(t *testing.T) {
 		r := held(t, Options{}, object("configmaps", "a", "m", labelled("l", "1")), object("configmaps", "a", "n", labelled("l", "1")))
 		r.server.put(t, object("configmaps", "a", "m", labelled("l", "2"))) // unseen
+		r.server.put(t, object("configmaps", "a", "f", with(labelled("l", "2"), map[string]any{"finalizers": []any{"example.com/f"}})))
 		r.unknown(true)
 		err := r.client.DeleteAllOf(t.Context(), &corev1.ConfigMap{}, client.InNamespace("a"), client.MatchingLabels{"l": "2"})
 		want(t, err != nil, true)
-		want(t, mustList(t, r.client), "[a/n]")
+		want(t, mustList(t, r.client), "[a/f a/n]")
 		want(t, r.get(t, "a", "m") == nil, true)
+		want(t, r.get(t, "a", "f").DeletionTimestamp != nil, true)
 		r.server.bookmark("configmaps")
 		r.caughtUp(t)
 	})

@@ -45,6 +45,9 @@ func (p *part) freshest(ctx context.Context, key string) (any, error) {
 		p.counts.live.Add(1)
 		return p.fetch(ctx, key)
 	}
+	if err := p.settleRanges(ctx, key); err != nil {
+		return nil, err
+	}
 	s, ok := p.overlay.slotAt(key)
 	if !ok {
 		return p.store.get(key), nil
@@ -60,6 +63,34 @@ func (p *part) freshest(ctx context.Context, key string) (any, error) {
 	}
 	obj, version := p.store.getAt(key)
 	return s.resolve(obj, version), nil
+}
+
+// settleRanges asks the server once for all objects under each range that shares keys with prefix, and files what
+// differs from the store.
+func (p *part) settleRanges(ctx context.Context, prefix string) error {
+	for {
+		covered, found := p.overlay.rangeOver(prefix)
+		if !found {
+			return nil
+		}
+		sent := p.overlay.clock()
+		objs, version, err := p.ask(ctx, covered)
+		if err != nil {
+			return err
+		}
+		for key, obj := range objs {
+			if held := p.store.get(key); held == nil || versionOf(held) != versionOf(obj) {
+				p.answer(key, obj, uidOf(obj), versionOf(obj), sent)
+			}
+		}
+		for _, f := range p.store.snapshot() {
+			if strings.HasPrefix(f.key, covered) && objs[f.key] == nil {
+				p.answer(f.key, nil, "", version, sent)
+			}
+		}
+		p.settleBy(objs, covered, version, sent)
+		p.overlay.closeRange(covered, sent)
+	}
 }
 
 // settleAll asks the server once for everything the part holds, and fills all holes with that.
@@ -142,6 +173,9 @@ func (p *part) find(ctx context.Context, q *query, o *client.ListOptions) ([]sto
 		if err := p.settleAll(ctx); err != nil {
 			return nil, false, err
 		}
+	}
+	if err := p.settleRanges(ctx, q.prefix); err != nil {
+		return nil, false, err
 	}
 	slots, whole, err := p.settleHoles(ctx, q)
 	if err != nil {
@@ -237,26 +271,37 @@ func cut(found []stored, limit int) ([]stored, bool, error) {
 	return found, false, nil
 }
 
-// live answers a query from the server and settles what it can of the overlay on the way.
-func (p *part) live(ctx context.Context, q *query) ([]stored, bool, error) {
+// ask reads from the server all objects whose key begins with prefix.
+func (p *part) ask(ctx context.Context, prefix string) (objs map[string]any, version string, err error) {
 	p.counts.live.Add(1)
-	sent := p.overlay.clock()
 	one := *p.source
-	if one.namespace == "" && q.prefix != "" {
-		one.namespace = strings.TrimSuffix(q.prefix, "/")
+	if one.namespace == "" && prefix != "" {
+		one.namespace = strings.TrimSuffix(prefix, "/")
 	}
 	list, err := one.list(ctx, metav1.ListOptions{})
 	if err != nil {
-		return nil, false, err
+		return nil, "", err
 	}
-	objs := make(map[string]any, len(list.Items))
-	var found []stored
+	objs = make(map[string]any, len(list.Items))
 	for _, in := range list.Items {
 		key, obj, err := p.prepare(in)
 		if err != nil {
-			return nil, false, err
+			return nil, "", err
 		}
 		objs[key] = obj
+	}
+	return objs, list.ResourceVersion, nil
+}
+
+// live answers a query from the server and settles what it can of the overlay on the way.
+func (p *part) live(ctx context.Context, q *query) ([]stored, bool, error) {
+	sent := p.overlay.clock()
+	objs, version, err := p.ask(ctx, q.prefix)
+	if err != nil {
+		return nil, false, err
+	}
+	var found []stored
+	for key, obj := range objs {
 		fits, err := p.store.fulfils(q, key, obj)
 		if err != nil {
 			return nil, false, err
@@ -265,7 +310,7 @@ func (p *part) live(ctx context.Context, q *query) ([]stored, bool, error) {
 			found = append(found, stored{key, obj})
 		}
 	}
-	p.settleBy(objs, q.prefix, list.ResourceVersion, sent)
+	p.settleBy(objs, q.prefix, version, sent)
 	slices.SortFunc(found, func(a, b stored) int { return cmp.Compare(a.key, b.key) })
 	return cut(found, q.limit)
 }

@@ -268,8 +268,8 @@ func statusOf(o *client.Outcome) *metav1.Status {
 }
 
 // recordDeleteAllOf leaves a hole for every object that the deletion may have reached: those its answer lists
-// and those known here that its namespace and selector cover. Without a list of what was deleted, all objects of
-// the namespace are covered: the labels known here may be old.
+// and those known here that its namespace and selector cover. Without a list of what was deleted, the whole
+// namespace is one hole: labels known here may be old, and objects unknown.
 func (p *part) recordDeleteAllOf(w *client.Write, o *client.Outcome) {
 	keys := map[string]bool{}
 	q := &query{index: indexNames(p.set.form)}
@@ -277,15 +277,18 @@ func (p *part) recordDeleteAllOf(w *client.Write, o *client.Outcome) {
 		q.prefix = w.Namespace + "/"
 	}
 	item := func() runtime.Object { return &metav1.PartialObjectMetadata{} }
-	if list, err := decodeList(o.Body, o.ContentType, item); err == nil && o.Err == nil {
-		for _, obj := range list.Items {
-			if key, err := keyOf(obj); err == nil {
-				keys[key] = true
-			}
+	list, err := decodeList(o.Body, o.ContentType, item)
+	if err != nil || o.Err != nil {
+		p.overlay.putRange(q.prefix)
+		return
+	}
+	for _, obj := range list.Items {
+		if key, err := keyOf(obj); err == nil {
+			keys[key] = true
 		}
-		if w.List != nil {
-			q.selector = w.List.LabelSelector // a field selector is the server's to judge
-		}
+	}
+	if w.List != nil {
+		q.selector = w.List.LabelSelector // a field selector is the server's to judge
 	}
 	// The overlay's own objects are as good as stored ones.
 	for key, s := range p.overlay.snapshot(q.covers) {
@@ -294,10 +297,11 @@ func (p *part) recordDeleteAllOf(w *client.Write, o *client.Outcome) {
 		}
 	}
 	found, _, err := p.store.query(q)
-	if err == nil {
-		for _, f := range found {
-			keys[f.key] = true
-		}
+	if err != nil {
+		p.overlay.putRange(q.prefix)
+	}
+	for _, f := range found {
+		keys[f.key] = true
 	}
 	for key := range keys {
 		p.overlay.putHole(key)

@@ -4,7 +4,9 @@
 package cache
 
 import (
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -73,7 +75,9 @@ func (s *slot) buried(uid types.UID) bool {
 type overlay struct {
 	mu    sync.Mutex
 	slots map[string]*slot
-	n     atomic.Int64
+	// ranges are holes over all keys with a prefix, and since when: the outcome of a deletion of many was lost.
+	ranges map[string]uint64
+	n      atomic.Int64
 	// clock orders writes and holes of this overlay.
 	clock func() uint64
 	now   func() time.Time
@@ -87,7 +91,7 @@ type overlay struct {
 }
 
 func newOverlay(clock func() uint64) *overlay {
-	return &overlay{slots: map[string]*slot{}, clock: clock, now: time.Now, woken: make(chan struct{}, 1)}
+	return &overlay{slots: map[string]*slot{}, ranges: map[string]uint64{}, clock: clock, now: time.Now, woken: make(chan struct{}, 1)}
 }
 
 // empty reports whether the overlay says nothing about any key.
@@ -101,7 +105,7 @@ func (o *overlay) slotOf(key string) *slot {
 	s := o.slots[key]
 	if s == nil {
 		s = &slot{}
-		if len(o.slots) == 0 {
+		if len(o.slots) == 0 { // else it is awake
 			wake(o.woken)
 		}
 		o.slots[key] = s
@@ -114,7 +118,43 @@ func (o *overlay) settle(key string, s *slot) {
 	if s.empty() {
 		delete(o.slots, key)
 	}
-	o.n.Store(int64(len(o.slots)))
+	o.count()
+}
+
+// count updates the number that readers look at. The caller holds the lock.
+func (o *overlay) count() { o.n.Store(int64(len(o.slots) + len(o.ranges))) }
+
+// putRange records that a deletion of many, of keys with this prefix, was sent and its outcome is not known.
+func (o *overlay) putRange(prefix string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.ranges[prefix] = o.clock()
+	o.count()
+}
+
+// rangeOver returns the prefix of a range that shares keys with those that begin with prefix.
+func (o *overlay) rangeOver(prefix string) (string, bool) {
+	if o.empty() {
+		return "", false
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for r := range o.ranges {
+		if strings.HasPrefix(prefix, r) || strings.HasPrefix(r, prefix) {
+			return r, true
+		}
+	}
+	return "", false
+}
+
+// closeRange drops a range that was settled by a request sent at time sent.
+func (o *overlay) closeRange(prefix string, sent uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if since, ok := o.ranges[prefix]; ok && since < sent {
+		delete(o.ranges, prefix)
+	}
+	o.count()
 }
 
 // putAnswer records that a request which was sent at time sent was answered with obj at version. obj nil
@@ -258,7 +298,7 @@ func (o *overlay) sweep(version string) {
 			delete(o.slots, key)
 		}
 	}
-	o.n.Store(int64(len(o.slots)))
+	o.count()
 }
 
 // unbury drops the tombstone of an object whose end the store has seen: by its DELETE event, or because another
@@ -301,10 +341,12 @@ func (o *overlay) relisted(version, before string, sent uint64, listed, held fun
 	defer o.mu.Unlock()
 	if newer(before, version) {
 		clear(o.slots)
+		clear(o.ranges)
 		o.n.Store(0)
 		o.stuck.Store(false)
 		return
 	}
+	maps.DeleteFunc(o.ranges, func(_ string, since uint64) bool { return since < sent })
 	for key, s := range o.slots {
 		s.retire(version)
 		s.dropTombs(func(t tombstone) bool {
@@ -317,7 +359,7 @@ func (o *overlay) relisted(version, before string, sent uint64, listed, held fun
 			delete(o.slots, key)
 		}
 	}
-	o.n.Store(int64(len(o.slots)))
+	o.count()
 }
 
 // aged looks for what is older than overlayAge: tombstones of objects the store does not hold leave, all
@@ -357,7 +399,7 @@ func (o *overlay) aged(uidOf func(key string) types.UID) (stuck, news bool, agai
 			delete(o.slots, key)
 		}
 	}
-	o.n.Store(int64(len(o.slots)))
+	o.count()
 	news = o.stuck.Swap(stuck) != stuck
 	if !next.IsZero() {
 		again = next.Sub(now)
