@@ -22,7 +22,10 @@ import (
 	"github.com/wherry-dev/wherry/client"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	checking = true
+	goleak.VerifyTestMain(m)
+}
 
 func typesUID(s string) types.UID { return types.UID(s) }
 

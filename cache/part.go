@@ -106,6 +106,7 @@ func (p *part) put(in any, initial bool) error {
 	if was := uidOf(old); old != nil && was != uidOf(obj) {
 		p.overlay.unbury(key, was)
 	}
+	p.checked()
 	p.set.changed(key, replaced(old, obj, initial)...)
 	return nil
 }
@@ -125,6 +126,7 @@ func (p *part) Delete(in any) error {
 	p.counts.lastEvent.Store(time.Now().UnixNano())
 	p.overlay.passed(key, version)
 	p.overlay.unbury(key, uidOf(in))
+	p.checked()
 	if old == nil {
 		return err
 	}
@@ -169,6 +171,7 @@ func (p *part) Replace(in []any, version string) error {
 	p.overlay.relisted(version, had, p.source.asked.Load(),
 		func(key string) types.UID { return uidOf(objs[key]) },
 		func(key string) types.UID { return uidOf(before[key]) })
+	p.checked()
 	first := !p.filled.Load()
 	for key, obj := range objs {
 		old := before[key]
