@@ -482,6 +482,11 @@ func TestDeleteAllOfWithoutAnAnswer(t *testing.T) {
 		r := held(t, Options{}, object("configmaps", "a", "m", labelled("l", "1")), object("configmaps", "a", "n", labelled("l", "1")))
 		r.server.put(t, object("configmaps", "a", "m", labelled("l", "2"))) // unseen
 		r.server.put(t, object("configmaps", "a", "f", with(labelled("l", "2"), map[string]any{"finalizers": []any{"example.com/f"}})))
+		fresh := configMap("a", "z") // known from its answer only
+		fresh.Labels = map[string]string{"l": "2"}
+		if err := r.client.Create(t.Context(), fresh); err != nil {
+			t.Fatal(err)
+		}
 		r.unknown(true)
 		err := r.client.DeleteAllOf(t.Context(), &corev1.ConfigMap{}, client.InNamespace("a"), client.MatchingLabels{"l": "2"})
 		want(t, err != nil, true)

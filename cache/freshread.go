@@ -83,9 +83,15 @@ func (p *part) settleRanges(ctx context.Context, prefix string) error {
 				p.answer(key, obj, uidOf(obj), versionOf(obj), sent)
 			}
 		}
+		under := func(key string) bool { return strings.HasPrefix(key, covered) }
 		for _, f := range p.store.snapshot() {
-			if strings.HasPrefix(f.key, covered) && objs[f.key] == nil {
+			if under(f.key) && objs[f.key] == nil {
 				p.answer(f.key, nil, "", version, sent)
+			}
+		}
+		for key := range p.overlay.snapshot(under) {
+			if objs[key] == nil {
+				p.answer(key, nil, "", version, sent)
 			}
 		}
 		p.settleBy(objs, covered, version, sent)
