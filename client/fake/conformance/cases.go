@@ -12,7 +12,7 @@ import (
 // Cases gives all cases.
 func Cases() []Case {
 	return slices.Concat(createCases(), readCases(), updateCases(), unversionedCases(), statusCases, patchCases(), applyCases(),
-		deleteCases(), podCases, listCases(), watchCases(), subresourceCases(), scopeCases())
+		deleteCases(), podCases, listCases(), watchCases(), subresourceCases, scopeCases())
 }
 
 // answersCreated are the behaviours without which what a create answers differs in plain sight.
