@@ -16,6 +16,9 @@ import (
 // osFS is the operating system's file system.
 type osFS struct{}
 
+// OS gives the operating system's file system, for those who wrap it.
+func OS() FS { return osFS{} }
+
 func (osFS) MkdirAll(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
