@@ -16,6 +16,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 )
 
@@ -40,12 +41,14 @@ type Report struct {
 }
 
 func main() {
+	klog.SetLogger(logr.Discard())
+	if side := os.Getenv(kubernetesSide); side != "" {
+		runKubernetes(side)
+	}
 	file := flag.String("json", "", "write the figures to this file too")
 	quick := flag.Bool("quick", false, "a tenth of the work")
 	kubernetes := flag.Bool("kubernetes", true, "run Kubernetes' own storage benchmarks too")
 	flag.Parse()
-	klog.SetOutput(io.Discard)
-	klog.LogToStderr(false)
 	load, _ := os.ReadFile("/proc/loadavg")
 	rep := Report{When: time.Now().UTC(), Go: runtime.Version(), CPUs: runtime.NumCPU(), Load: string(load)}
 	scale := 10
@@ -56,6 +59,9 @@ func main() {
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "storagebench:", err)
 			os.Exit(1)
+		}
+		for _, r := range rows {
+			fmt.Fprintf(os.Stderr, "%s: %.2fx\n", r.Name, r.Ratio)
 		}
 		rep.Rows = append(rep.Rows, rows...)
 	}
