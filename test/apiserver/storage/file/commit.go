@@ -16,7 +16,7 @@ func (s *Store) commit(batch []*request) {
 		return
 	}
 	b := batchState{store: s, now: s.now().UnixNano(), rev: s.rev}
-	var live []*request
+	var live []*request // whose answer hangs on the batch becoming durable
 	for _, r := range batch {
 		if err := s.writable(r); err != nil {
 			r.err = err
@@ -31,11 +31,12 @@ func (s *Store) commit(batch []*request) {
 	}
 	if err := s.persist(&b); err != nil {
 		for _, r := range live {
-			r.err, r.applied = refused(err), false
+			r.err, r.applied, r.current = refused(err), false, nil
 		}
 		return
 	}
 	s.publish(b.events)
+	s.untidied += len(b.events)
 	s.tidy()
 }
 
@@ -67,7 +68,9 @@ func (b *batchState) get(key string) *version {
 	return b.store.tree.root.get(key)
 }
 
-// add checks the request's conditions and, if all hold, adds its events.
+// add checks the request's conditions and, if all hold, adds its events. It tells whether the answer hangs on the
+// batch becoming durable, as it also does when a condition fails because of an earlier request of the batch: nobody may
+// hear of a write before it is durable.
 func (b *batchState) add(r *request) bool {
 	for i := range r.writes {
 		w := &r.writes[i]
@@ -80,8 +83,9 @@ func (b *batchState) add(r *request) bool {
 			mod = cur.mod
 		}
 		if mod != w.expect {
-			r.current, r.rev = cur, b.store.rev
-			return false
+			r.current, r.rev = cur, b.rev
+			_, ahead := b.ahead[w.key]
+			return ahead
 		}
 	}
 	for i := range r.writes {
@@ -160,10 +164,14 @@ func (s *Store) publish(events []*event) {
 	s.expiry.note(events)
 }
 
+// tidyEvery is how many events there are between two looks at what history may forget.
+const tidyEvery = 256
+
 // tidy does what has become due after a batch: it forgets old history and starts a snapshot. Neither may fail a
 // write.
 func (s *Store) tidy() {
-	if len(s.history.events)%256 == 0 || s.history.bytes > maxHistoryBytes {
+	if s.untidied >= tidyEvery || s.history.bytes > maxHistoryBytes {
+		s.untidied = 0
 		if floor := s.history.surplus(&s.opts, s.now()); floor > 0 {
 			_ = s.compact(floor) // if the disk refuses, the next batch tries again or is refused itself
 		}

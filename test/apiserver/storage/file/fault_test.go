@@ -238,6 +238,37 @@ func TestFailedSyncPoisons(t *testing.T) {
 	}
 }
 
+// TestRefusedByWhatWasNeverDurable: a condition that fails because of a write in the same batch tells of that write, so
+// it must not be answered if the batch does not become durable. Porcupine found this one.
+func TestRefusedByWhatWasNeverDurable(t *testing.T) {
+	disk := newMemFS()
+	s, err := Open(Options{Dir: "/d", FS: disk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	put(t, s, "/there", "1", 0)
+	disk.fail = func(_ int, what, _ string) (error, bool) {
+		if what == "sync" {
+			return errDevice, false
+		}
+		return nil, false
+	}
+	ask := func(key string) *request {
+		return &request{writes: []write{{op: op{kind: opPut, key: key, value: []byte("x")}, expect: 0}}}
+	}
+	batch := []*request{ask("/new"), ask("/new"), ask("/there")}
+	s.commit(batch)
+	for i, r := range batch[:2] {
+		if !errors.Is(r.err, ErrUnknownOutcome) || r.current != nil {
+			t.Errorf("request %d: applied %v, met %+v, error %v", i, r.applied, r.current, r.err)
+		}
+	}
+	if r := batch[2]; r.err != nil || r.applied || r.current == nil {
+		t.Errorf("a condition that failed for older reasons: %+v", r)
+	}
+}
+
 func TestFullDisk(t *testing.T) {
 	disk := newMemFS()
 	s, err := Open(Options{Dir: "/d", FS: disk})

@@ -36,7 +36,7 @@ func (s *Store) considerSnapshot() {
 		s.snapshotting.Store(false)
 		return
 	}
-	s.work.Go(func() {
+	started := s.spawn(func() {
 		defer s.snapshotting.Store(false)
 		if err := job.run(); err == nil {
 			// The leader's fields are the leader's to change.
@@ -47,6 +47,9 @@ func (s *Store) considerSnapshot() {
 			}})
 		}
 	})
+	if !started {
+		s.snapshotting.Store(false)
+	}
 }
 
 // Persist writes a snapshot now and drops the log it makes superfluous, as the store does by itself from time to

@@ -29,14 +29,16 @@ type Store struct {
 	failure atomic.Pointer[failure]
 	notes   []string // what opening found out of order and put right
 
+	untidied     int // events since history was last looked at; the leader's
 	snapshotting atomic.Bool
 	retryAt      int64 // log size at which a failed snapshot is tried again; the leader's
 
-	ctx  context.Context // ends when the store closes
-	stop context.CancelFunc
-	work sync.WaitGroup // every goroutine the store started
-	once sync.Once
-	err  error // of the first Close
+	ctx     context.Context // ends when the store closes
+	stop    context.CancelFunc
+	working sync.Mutex     // orders spawn and Close
+	work    sync.WaitGroup // every goroutine the store started
+	once    sync.Once
+	err     error // of the first Close
 }
 
 // firstRevision is that of a store in which nothing has been written yet.
@@ -70,9 +72,20 @@ func Open(o Options) (*Store, error) {
 		}
 	}
 	if !o.ReadOnly {
-		s.work.Go(s.expire)
+		s.spawn(s.expire)
 	}
 	return s, nil
+}
+
+// spawn starts a goroutine that Close waits for, unless the store is closed.
+func (s *Store) spawn(f func()) bool {
+	s.working.Lock()
+	defer s.working.Unlock()
+	if s.ctx.Err() != nil {
+		return false
+	}
+	s.work.Go(f)
+	return true
 }
 
 // release gives back what Open took when it fails late.
@@ -91,7 +104,9 @@ func (s *Store) release() {
 func (s *Store) Close() error {
 	s.once.Do(func() {
 		s.queue.close()
+		s.working.Lock()
 		s.stop()
+		s.working.Unlock()
 		s.work.Wait()
 		if s.opts.Check {
 			s.err = s.Verify()

@@ -42,7 +42,10 @@ func (st *Storage) Watch(ctx context.Context, key string, opts storage.ListOptio
 	}
 	w.ctx, w.cancel = context.WithCancel(ctx)
 	w.plan()
-	st.store.work.Go(w.run)
+	if !st.store.spawn(w.run) {
+		w.cancel()
+		return nil, refused(ErrClosed)
+	}
 	utilflowcontrol.WatchInitialized(ctx)
 	return w, nil
 }
