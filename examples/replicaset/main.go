@@ -60,7 +60,11 @@ func run(ctx context.Context) error {
 			return err
 		}
 	}
-	mgr, err := ctrl.NewManager(cfg, ctrl.Options{Scheme: scheme, Metrics: server.Options{BindAddress: *metrics}})
+	options := ctrl.Options{Scheme: scheme, Metrics: server.Options{BindAddress: *metrics}}
+	if err := reconciler.RequireReadYourWrites(options); err != nil {
+		return err
+	}
+	mgr, err := ctrl.NewManager(cfg, options)
 	if err != nil {
 		return err
 	}

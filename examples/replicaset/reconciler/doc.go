@@ -1,7 +1,15 @@
 // SPDX-FileCopyrightText: The Wherry Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reconciler makes the pods of a ReplicaSet match its spec: it is the
-// controller that a cluster without Kubernetes' own ReplicaSet controller is
-// missing, and the longest example of how an operator is written with Wherry.
+// Package reconciler is a complete ReplicaSet controller: it adopts and
+// releases pods, creates and deletes them until as many run as the spec asks
+// for, and reports what it sees. It does what a cluster without Kubernetes'
+// own ReplicaSet controller is missing, and is the longest example of how an
+// operator is written with Wherry.
+//
+// It keeps no account of the writes it has made ("expectations"), as
+// controllers on a lagging cache must: it leans on the client's
+// read-your-writes consistency, by which a list shows every pod that an
+// earlier reconcile created or deleted. RequireReadYourWrites refuses settings
+// that switch that off.
 package reconciler
