@@ -32,6 +32,7 @@ type commandLine struct {
 	stdinEOF   bool
 	detach     bool
 	stock      bool
+	etcd       bool
 	verbosity  int
 	without    list
 	apiserver  list
@@ -84,6 +85,9 @@ func parse(args []string) (*commandLine, error) {
 	c.set.Var(&c.without, "without", "leave out controllers of this `name`: "+strings.Join(beside, ", ")+", or "+all)
 	c.set.Var(&c.apiserver, "apiserver-flag", "hand `name=value` to kube-apiserver; may be given more than once")
 	c.set.BoolVar(&c.stock, "stock", false, "assemble the server as kube-apiserver's own command does; slower, for comparison")
+	if server.HasEtcd() {
+		c.set.BoolVar(&c.etcd, "etcd", false, "store in an etcd in this process; needs --stock --storage memory")
+	}
 	c.set.IntVar(&c.verbosity, "v", -1, "log what Kubernetes' code logs up to this `level` to standard error")
 	c.set.StringVar(&c.to, "to", "", "of repair: the new `folder`")
 	c.set.Var(&c.only, "only", "of controllers: the `names`, separated by commas: "+strings.Join(controllers.Names(), ", "))
@@ -157,7 +161,7 @@ func (c *commandLine) options() (server.Options, error) {
 	if err != nil {
 		return server.Options{}, err
 	}
-	o := server.Options{DataDir: dir, Storage: mode, Port: c.port, Flags: c.apiserver.values, Stock: c.stock}
+	o := server.Options{DataDir: dir, Storage: mode, Port: c.port, Flags: c.apiserver.values, Stock: c.stock, Etcd: c.etcd}
 	for _, name := range c.without.values {
 		if name != all && !slices.Contains(beside, name) {
 			return o, fmt.Errorf("--without %s: there are %s and %s", name, strings.Join(beside, ", "), all)

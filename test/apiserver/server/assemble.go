@@ -50,6 +50,7 @@ type parts struct {
 	listener *listener
 	informer *cache.InformerName
 	flags    options.CompletedOptions
+	stopEtcd func()                       // nil unless there is one
 	prefixes serverstorage.StorageFactory // knows under which keys a resource is; nil with Stock
 }
 
@@ -78,10 +79,9 @@ func (p *parts) complete(ctx context.Context) error {
 	// A server that stops ends its watches at once instead of waiting for their clients.
 	o.GenericServerRunOptions.ShutdownWatchTerminationGracePeriod = watchGrace
 
-	o.Etcd.StorageConfig.Transport.ServerList = []string{facade.Endpoint}
-	o.Etcd.SkipHealthEndpoints = true
-	o.Etcd.EnableWatchCache = false
-	o.Etcd.StorageConfig.CompactionInterval = 0
+	if err := p.backend(o); err != nil {
+		return err
+	}
 
 	o.Authentication.Anonymous.Allow = false
 	o.Authentication.Anonymous.FlagsSet = true
@@ -115,6 +115,24 @@ func (p *parts) complete(ctx context.Context) error {
 	if errs := p.flags.Validate(); len(errs) > 0 {
 		return fmt.Errorf("kube-apiserver refuses its options: %w", utilerrors.NewAggregate(errs))
 	}
+	return nil
+}
+
+// backend settles what the storage is.
+func (p *parts) backend(o *options.ServerRunOptions) error {
+	if p.options.Etcd {
+		endpoint, stop, err := startEtcd()
+		if err != nil {
+			return err
+		}
+		p.stopEtcd = stop
+		o.Etcd.StorageConfig.Transport.ServerList = []string{endpoint}
+		return nil
+	}
+	o.Etcd.StorageConfig.Transport.ServerList = []string{facade.Endpoint}
+	o.Etcd.SkipHealthEndpoints = true
+	o.Etcd.EnableWatchCache = false
+	o.Etcd.StorageConfig.CompactionInterval = 0
 	return nil
 }
 
@@ -160,6 +178,9 @@ func (p *parts) serve() error {
 	s.BindAddress = net.ParseIP(loopback)
 	s.BindPort = p.listener.Addr().(*net.TCPAddr).Port
 
+	if p.options.Etcd {
+		return nil
+	}
 	dial := p.facade.Dial
 	p.flags.Etcd.StorageConfig.Transport.EgressLookup = func(egressselector.NetworkContext) (utilnet.DialFunc, error) {
 		return dial, nil
@@ -173,7 +194,9 @@ func (p *parts) chain() (*aggregator.APIAggregator, *app.Config, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	p.wrapStorage(config)
+	if !p.options.Etcd {
+		p.wrapStorage(config)
+	}
 	if !p.options.Stock {
 		config.KubeAPIs.ControlPlane.Generic.DisabledPostStartHooks.Insert(seededHooks...)
 		// The two other servers were configured before this is set: they describe themselves, which costs next to nothing.

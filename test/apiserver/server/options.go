@@ -38,6 +38,10 @@ type Options struct {
 	// Stock builds the server the way kube-apiserver's own command does, start-up hooks and all. It is slower by
 	// seconds, and it is what this package's shortcuts are compared with.
 	Stock bool
+
+	// Etcd puts an etcd in this process in place of the storage and of everything that is made to do without one. It
+	// goes with Stock and file.Memory only, and only in a build with the tag "etcd": it is what to compare with.
+	Etcd bool
 }
 
 func (o Options) validate() error {
@@ -47,6 +51,10 @@ func (o Options) validate() error {
 			o.Storage, o.DataDir)
 	case o.Storage != file.Memory && o.DataDir == "":
 		return errors.New("no data folder was named: name one, or use the storage mode memory")
+	case o.Etcd && !HasEtcd():
+		return errors.New("this build has no etcd: build with -tags etcd")
+	case o.Etcd && (!o.Stock || o.Storage != file.Memory):
+		return errors.New("etcd goes with the stock assembly and the storage mode memory only")
 	case o.Port < 0 || o.Port > 65535:
 		return fmt.Errorf("port %d does not exist: name one from 1 to 65535, or 0 for a free one", o.Port)
 	}

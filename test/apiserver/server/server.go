@@ -245,6 +245,9 @@ func (s *Server) close() error {
 	if p.facade != nil {
 		p.facade.Stop()
 	}
+	if p.stopEtcd != nil {
+		p.stopEtcd()
+	}
 	if p.store != nil {
 		if err := p.store.Close(); err != nil {
 			errs = append(errs, err)
