@@ -5,6 +5,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -190,5 +191,39 @@ func TestWriteGate(t *testing.T) {
 	}
 	if err := c.Get(t.Context(), ObjectKeyFromObject(obj), obj); !apierrors.IsNotFound(err) || len(gate.begun) != 3 {
 		t.Errorf("reads must not pass the gate: %v", err)
+	}
+}
+
+// If a later gate refuses, those before it are told, once, and nothing is sent.
+func TestGatesInTurn(t *testing.T) {
+	s := newServer(t)
+	first, second, third := &testGate{}, &testGate{refuse: errors.New("not now")}, &testGate{}
+	c := s.client(Options{Gates: []WriteGate{first, second, third}})
+	err := c.Update(t.Context(), pod("p"))
+	if !errors.Is(err, second.refuse) || len(s.asked()) != 0 {
+		t.Errorf("got %v", err)
+	}
+	if len(first.outcomes) != 1 || first.outcomes[0].Sent || !errors.Is(first.outcomes[0].Err, second.refuse) || first.outcomes[0].Unknown {
+		t.Errorf("the first was told %+v", first.outcomes)
+	}
+	if len(second.outcomes) != 0 || len(third.begun) != 0 {
+		t.Errorf("the second was told %+v, the third asked %+v", second.outcomes, third.begun)
+	}
+}
+
+// A gate can cancel a write that is under way, and its reason is what the caller finds.
+type cancellingGate struct{ reason error }
+
+func (g cancellingGate) Begin(ctx context.Context, _ Write) (context.Context, func(Outcome), error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	cancel(g.reason)
+	return ctx, func(Outcome) { cancel(nil) }, nil
+}
+
+func TestGateCancels(t *testing.T) {
+	s, gate := newServer(t), cancellingGate{errors.New("the term is over")}
+	c := s.client(Options{Gates: []WriteGate{gate}})
+	if err := c.Update(t.Context(), pod("p")); !errors.Is(err, gate.reason) || len(s.asked()) != 0 {
+		t.Errorf("got %v", err)
 	}
 }

@@ -10,18 +10,26 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/metrics"
 	"k8s.io/client-go/util/flowcontrol"
+
+	"github.com/wherry-dev/wherry/client/apiutil"
 )
 
 const podPath = "/api/v1/namespaces/a/pods/p"
@@ -185,9 +193,9 @@ type brokenReader struct{}
 func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
 func TestUnreachableServer(t *testing.T) {
-	dials := 0
+	var dials atomic.Int64
 	config := &rest.Config{Host: "https://server.test", Dial: func(context.Context, string, string) (net.Conn, error) {
-		dials++
+		dials.Add(1)
 		return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 	}}
 	c, err := New(config, Options{})
@@ -195,7 +203,7 @@ func TestUnreachableServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = c.Get(t.Context(), ObjectKey{Namespace: "a", Name: "p"}, &corev1.Pod{})
-	if !errors.Is(err, syscall.ECONNREFUSED) || !strings.Contains(err.Error(), `get Pod "a/p"`) || dials == 0 {
+	if !errors.Is(err, syscall.ECONNREFUSED) || !strings.Contains(err.Error(), `get Pod "a/p"`) || dials.Load() == 0 {
 		t.Errorf("got %v", err)
 	}
 }
@@ -295,5 +303,65 @@ func TestWarnings(t *testing.T) {
 	}
 	if len(recorder.texts) != 2 || recorder.texts[0] != "pods are old-fashioned" {
 		t.Errorf("got %q", recorder.texts)
+	}
+}
+
+// counts stands for the metrics of a program, which count under client-go's names.
+type counts struct {
+	mu   sync.Mutex
+	seen []string
+}
+
+func (c *counts) Increment(_ context.Context, code, method, host string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.seen = append(c.seen, code+" "+method+" "+host)
+}
+
+func TestMetrics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		before, c := metrics.RequestResult, &counts{}
+		metrics.RequestResult = c
+		defer func() { metrics.RequestResult = before }()
+		s := newServer(t)
+		s.inTurn("PUT "+podPath, retryReply(429, "1"), protobuf(200, pod("p")))
+		config := s.config()
+		mapper, err := apiutil.NewDynamicRESTMapper(config, &http.Client{Transport: s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := mapper.RESTMapping(schema.GroupKind{Kind: "Pod"}, "v1"); err != nil {
+			t.Fatal(err)
+		}
+		c.seen = nil
+		if err := s.client(Options{Mapper: mapper}).Update(t.Context(), pod("p")); err != nil {
+			t.Fatal(err)
+		}
+		if want := []string{"429 PUT server.test", "200 PUT server.test"}; !slices.Equal(c.seen, want) {
+			t.Errorf("counted %q, want %q", c.seen, want)
+		}
+	})
+}
+
+// Without a handler in the config, warnings go to the logger of the call's context, or else to that of the options.
+func TestWarningsAreLogged(t *testing.T) {
+	s := newServer(t)
+	r := protobuf(200, pod("p"))
+	r.header.Set("Warning", `299 - "pods are old-fashioned"`)
+	s.on("GET "+podPath, r)
+	var own, ofCall []string
+	logger := func(lines *[]string) logr.Logger {
+		return funcr.New(func(_, args string) { *lines = append(*lines, args) }, funcr.Options{})
+	}
+	c := s.client(Options{Log: logger(&own)})
+	for _, ctx := range []context.Context{t.Context(), logr.NewContext(t.Context(), logger(&ofCall))} {
+		if err := c.Get(ctx, ObjectKey{Namespace: "a", Name: "p"}, &corev1.Pod{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, lines := range map[string][]string{"options": own, "context": ofCall} {
+		if len(lines) != 1 || !strings.Contains(lines[0], "pods are old-fashioned") {
+			t.Errorf("logged to the logger of the %s: %q", name, lines)
+		}
 	}
 }
