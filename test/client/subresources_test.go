@@ -10,7 +10,6 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -97,10 +96,6 @@ func TestEvictionAndBinding(t *testing.T) {
 	}
 	if err := c.Get(ctx, client.ObjectKeyFromObject(p), p); err != nil || p.Spec.NodeName != "n1" {
 		t.Errorf("%v, %v", p.Spec.NodeName, err)
-	}
-	wrong := &policyv1.Eviction{DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: new(types.UID("another"))}}}
-	if err := c.SubResource("eviction").Create(ctx, p, wrong); !apierrors.IsConflict(err) {
-		t.Errorf("evicted another: %v", err)
 	}
 	eviction := &policyv1.Eviction{}
 	if err := c.SubResource("eviction").Create(ctx, p, eviction, client.DryRunAll); err != nil {
