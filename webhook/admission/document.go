@@ -25,7 +25,7 @@ type document struct {
 // A node is one value: kind is '{', '[', '"', 't', 'f', 'n' or '0' for a number.
 type node struct {
 	kind     byte
-	key      string // in an object: the field's name, unescaped
+	key      []byte // in an object: the field's name, unescaped
 	from, to int    // where the value lies in the text
 	next     int    // the next sibling, 0 if there is none
 	children int    // how many
@@ -38,7 +38,7 @@ func parse(text []byte) (*document, error) {
 		return nil, fmt.Errorf("not JSON: %w", json.Unmarshal(text, &whole))
 	}
 	d := &document{text: text, nodes: make([]node, 0, 16+len(text)/24)}
-	d.value(d.space(0), "")
+	d.value(d.space(0), nil)
 	return d, nil
 }
 
@@ -51,7 +51,7 @@ func (d *document) space(at int) int {
 }
 
 // value adds the value that begins at, and returns where it ends. The text is known to be valid.
-func (d *document) value(at int, key string) int {
+func (d *document) value(at int, key []byte) int {
 	self := len(d.nodes)
 	d.nodes = append(d.nodes, node{kind: d.text[at], key: key, from: at})
 	end := at
@@ -82,10 +82,13 @@ func (d *document) children(parent, at int, named bool) (end int) {
 		case ',':
 			at = d.space(at + 1)
 		}
-		key := ""
+		var key []byte
 		if named {
 			keyEnd := d.string(at)
-			key = unquote(d.text[at:keyEnd])
+			key = d.text[at+1 : keyEnd-1]
+			if bytes.IndexByte(key, '\\') >= 0 {
+				key = []byte(unquote(d.text[at:keyEnd]))
+			}
 			at = d.space(d.space(keyEnd) + 1) // behind the colon
 		}
 		child := len(d.nodes)
@@ -136,26 +139,36 @@ func (d *document) items(n int) []int {
 	return items
 }
 
-// fields returns a function that finds a field of the object n by name. Of two with one name the last counts.
-func (d *document) fields(n int) func(key string) (child int, ok bool) {
+// fields are the fields of one object, to be found by name.
+type fields struct {
+	doc   *document
+	of    int
+	byKey map[string]int // nil for an object with few
+}
+
+func (d *document) fields(n int) fields {
+	f := fields{doc: d, of: n}
 	if d.nodes[n].children >= manyFields {
-		byKey := make(map[string]int, d.nodes[n].children)
+		f.byKey = make(map[string]int, d.nodes[n].children)
 		for c := d.first(n); c > 0; c = d.nodes[c].next {
-			byKey[d.nodes[c].key] = c
-		}
-		return func(key string) (int, bool) {
-			child, ok := byKey[key]
-			return child, ok
+			f.byKey[string(d.nodes[c].key)] = c
 		}
 	}
-	return func(key string) (child int, ok bool) {
-		for c := d.first(n); c > 0; c = d.nodes[c].next {
-			if d.nodes[c].key == key {
-				child, ok = c, true
-			}
-		}
+	return f
+}
+
+// find finds a field. Of two with one name the last counts.
+func (f *fields) find(key []byte) (child int, ok bool) {
+	if f.byKey != nil {
+		child, ok = f.byKey[string(key)]
 		return child, ok
 	}
+	for c := f.doc.first(f.of); c > 0; c = f.doc.nodes[c].next {
+		if bytes.Equal(f.doc.nodes[c].key, key) {
+			child, ok = c, true
+		}
+	}
+	return child, ok
 }
 
 // equal says whether two values of two documents mean the same. Numbers are compared by value, exactly.
@@ -190,9 +203,9 @@ func equalObjects(a *document, an int, b *document, bn int) bool {
 	if bytes.Equal(a.raw(an), b.raw(bn)) {
 		return true
 	}
-	find, found := b.fields(bn), 0
+	inB, found := b.fields(bn), 0
 	for ac := a.first(an); ac > 0; ac = a.nodes[ac].next {
-		bc, ok := find(a.nodes[ac].key)
+		bc, ok := inB.find(a.nodes[ac].key)
 		if !ok || !equal(a, ac, b, bc) {
 			return false
 		}
@@ -242,7 +255,7 @@ func (d *document) plain(n int) any {
 	case '{':
 		fields := make(map[string]any, is.children)
 		for c := d.first(n); c > 0; c = d.nodes[c].next {
-			fields[d.nodes[c].key] = d.plain(c)
+			fields[string(d.nodes[c].key)] = d.plain(c)
 		}
 		return fields
 	case '[':

@@ -4,6 +4,7 @@
 package admission
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
@@ -47,6 +48,9 @@ type differ struct {
 
 // values compares b with a. o is where the change goes.
 func (d *differ) values(path string, o, b, a int) {
+	if bytes.Equal(d.before.raw(b), d.after.raw(a)) { // both are written by one encoder, so most end here
+		return
+	}
 	kind := d.before.nodes[b].kind
 	if d.after.nodes[a].kind == kind && d.original.nodes[o].kind == kind {
 		switch kind {
@@ -82,8 +86,11 @@ func (d *differ) objects(path string, o, b, a int) {
 	inOriginal, inBefore, inAfter := d.original.fields(o), d.before.fields(b), d.after.fields(a)
 	for ac := d.after.first(a); ac > 0; ac = d.after.nodes[ac].next {
 		key := d.after.nodes[ac].key
-		oc, inO := inOriginal(key)
-		bc, inB := inBefore(key)
+		bc, inB := inBefore.find(key)
+		if inB && bytes.Equal(d.before.raw(bc), d.after.raw(ac)) {
+			continue
+		}
+		oc, inO := inOriginal.find(key)
 		switch {
 		case inO && inB:
 			d.values(below(path, key), oc, bc, ac)
@@ -99,10 +106,10 @@ func (d *differ) objects(path string, o, b, a int) {
 	}
 	for bc := d.before.first(b); bc > 0; bc = d.before.nodes[bc].next {
 		key := d.before.nodes[bc].key
-		if _, stays := inAfter(key); stays {
+		if _, stays := inAfter.find(key); stays {
 			continue
 		}
-		if _, inO := inOriginal(key); inO {
+		if _, inO := inOriginal.find(key); inO {
 			d.remove(below(path, key))
 		}
 	}
@@ -134,11 +141,14 @@ func names(doc *document, items []int) (map[string]int, bool) {
 	return byName, true
 }
 
+var nameKey = []byte("name")
+
 func nameOf(doc *document, item int) (string, bool) {
 	if doc.nodes[item].kind != '{' {
 		return "", false
 	}
-	name, ok := doc.fields(item)("name")
+	all := doc.fields(item)
+	name, ok := all.find(nameKey)
 	if !ok || doc.nodes[name].kind != '"' {
 		return "", false
 	}
@@ -217,6 +227,6 @@ func (d *differ) placed(path string, os, bs, as []int) {
 
 var pointer = strings.NewReplacer("~", "~0", "/", "~1")
 
-func below(path, key string) string { return path + "/" + pointer.Replace(key) }
+func below(path string, key []byte) string { return path + "/" + pointer.Replace(string(key)) }
 
 func place(path string, index int) string { return path + "/" + strconv.Itoa(index) }

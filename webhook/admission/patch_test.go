@@ -137,10 +137,10 @@ func repeats(d *document) bool {
 		}
 		seen := map[string]bool{}
 		for c := d.first(n); c > 0; c = d.nodes[c].next {
-			if seen[d.nodes[c].key] {
+			if seen[string(d.nodes[c].key)] {
 				return true
 			}
-			seen[d.nodes[c].key] = true
+			seen[string(d.nodes[c].key)] = true
 		}
 	}
 	return false
