@@ -61,7 +61,7 @@ func run() error {
 // rows are all rows, in the order of the floors.
 func rows() []row {
 	var all []row
-	for _, more := range [][]row{clientRows(), cacheRows(), fakeRows(), controllerRows(), weightRows()} {
+	for _, more := range [][]row{clientRows(), cacheRows(), fakeRows(), controllerRows(), webhookRows(), weightRows()} {
 		all = append(all, more...)
 	}
 	return all
