@@ -13,7 +13,7 @@ RACE_SERVER := ./storage/...
 
 .DEFAULT_GOAL := help
 
-.PHONY: help run test test-root test-store test-server test-test race bench api apiserver lint tidy
+.PHONY: help run test test-root test-store test-server test-test test-bench race bench bench-storage api apiserver lint tidy
 
 help: ## Say what each target does.
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,7 +22,7 @@ run: apiserver ## Run the ReplicaSet example on the embedded API server; Ctrl-C 
 	@go build -o bin/replicaset ./examples/replicaset
 	@$(SERVER) --data-dir $(DATA) --kubeconfig $(DATA)/kubeconfig exec -- bin/replicaset --sample
 
-test: test-root test-store test-test test-server api ## Run every module's tests (from an empty build cache: about 25 minutes on 2 cores).
+test: test-root test-store test-test test-server test-bench api ## Run every module's tests (from an empty build cache: about 25 minutes on 2 cores).
 
 test-root: ## Root module, with the race detector (2 minutes).
 	go test -race ./...
@@ -36,12 +36,18 @@ test-test: apiserver ## Integration tests on the embedded API server, with the r
 test-server: apiserver ## The embedded API server itself (5 minutes).
 	cd test/apiserver && WHERRY_APISERVER=$(SERVER) go test -timeout 20m $$(go list ./... | grep -v /storage/)
 
+test-bench: ## What runs on both libraries, such as turns on one lease (2 minutes).
+	cd test/bench && go test ./...
+
 race: ## Root module and storage engine, five times over with the race detector.
 	go test -race -count=5 ./...
 	cd test/apiserver && go test -race -count=5 -timeout 60m $(RACE_SERVER)
 
 bench: ## Measure against controller-runtime v0.25.1, side by side; results also in bin/bench.json.
 	@mkdir -p bin && cd test/bench && go run . -json $(CURDIR)/bin/bench.json
+
+bench-storage: ## Measure the storage engine against etcd3, in one process; results also in bin/bench-storage.json.
+	@mkdir -p bin && cd test/apiserver && go run -tags etcd ./storage/storagebench -json $(CURDIR)/bin/bench-storage.json
 
 api: ## Compare our exported API with controller-runtime's, package by package.
 	@cd test/apiparity && go run . check -share $(CURDIR)/$(API) $(CURDIR) $(CURDIR)/test

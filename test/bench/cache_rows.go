@@ -133,7 +133,9 @@ func cacheRows() []row {
 			func(ctx context.Context, c ours.Client) error { return c.Get(ctx, key, pod) },
 			func(ctx context.Context, c theirs.Client) error { return c.Get(ctx, key, theirPod) }),
 		cached("Get typed, not copied", 500, 100_000, map[unit]float64{bytes: 0, allocs: 0, cpu: 0},
-			func(ctx context.Context, c ours.Client) error { return c.Get(ctx, key, pod, ours.UnsafeDisableDeepCopy) },
+			func(ctx context.Context, c ours.Client) error {
+				return c.Get(ctx, key, pod, ours.UnsafeDisableDeepCopy)
+			},
 			func(ctx context.Context, c theirs.Client) error {
 				return c.Get(ctx, key, theirPod, theirs.UnsafeDisableDeepCopy)
 			}),

@@ -18,7 +18,7 @@
 // The version the server reports is stamped when a program is linked; the flags are in the file LDFLAGS of this
 // module's folder, one line, and `make apiserver` and test/envtest both read it from there:
 //
-//	go build -trimpath -ldflags "$(cat LDFLAGS)" -o apiserver .
+//	go build -ldflags "$(cat LDFLAGS)" -o apiserver .
 //
 // Without them the server works, but `kubectl version` cannot read what it reports.
 package server
