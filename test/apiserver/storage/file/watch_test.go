@@ -433,8 +433,15 @@ func follow(t *testing.T, b *bench, from int64, id int, stop chan struct{}, mu *
 		}
 	}
 	w.Stop()
+	t.Logf("watcher %d: %d events, %d times cut", id, len(seen), cuts)
 	mu.Lock()
 	defer mu.Unlock()
+	compareTruth(t, id, seen, truth)
+}
+
+// compareTruth compares what a watcher saw with what those who wrote say.
+func compareTruth(t *testing.T, id int, seen []record, truth map[int64]record) {
+	t.Helper()
 	for _, r := range seen {
 		want := truth[r.rev]
 		if r.kind == watch.Deleted {
@@ -447,7 +454,6 @@ func follow(t *testing.T, b *bench, from int64, id int, stop chan struct{}, mu *
 	if len(seen) == 0 {
 		t.Errorf("watcher %d saw nothing", id)
 	}
-	t.Logf("watcher %d: %d events, %d times cut", id, len(seen), cuts)
 }
 
 // TestPagesAreOneRevision lists in pages while others write.
