@@ -11,9 +11,15 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/testing"
 
 	"github.com/wherry-dev/wherry/client"
 	"github.com/wherry-dev/wherry/client/fake"
@@ -151,4 +157,113 @@ func ExampleClientBuilder_WithGlobalResourceVersionCounter() {
 	event := <-w.ResultChan()
 	fmt.Println(event.Type, event.Object.(*corev1.ConfigMap).Name)
 	// Output: ADDED second
+}
+
+// A client with a scheme of its own knows the Go types in it and no others.
+func ExampleClientBuilder_WithScheme() {
+	s := runtime.NewScheme()
+	if err := corev1.AddToScheme(s); err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx := context.Background()
+	c := fake.NewClientBuilder().WithScheme(s).Build()
+	fmt.Println(c.Create(ctx, configMap("a", "1")))
+	err := c.Create(ctx, &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}})
+	fmt.Println(runtime.IsNotRegisteredError(err))
+	// Output:
+	// <nil>
+	// true
+}
+
+// Fixtures are copied: what the test does with its own object later is no write.
+func ExampleClientBuilder_WithObjects() {
+	fixture := configMap("settings", "old")
+	c := fake.NewClientBuilder().WithObjects(fixture, configMap("other", "1")).Build()
+	fixture.Data["key"] = "new"
+	settings := &corev1.ConfigMap{}
+	err := c.Get(context.Background(), client.ObjectKeyFromObject(fixture), settings)
+	fmt.Println(err, settings.Data["key"], settings.ResourceVersion)
+	// Output: <nil> old 999
+}
+
+func ExampleClientBuilder_WithLists() {
+	fixtures := &corev1.ConfigMapList{Items: []corev1.ConfigMap{*configMap("a", "1"), *configMap("b", "2")}}
+	c := fake.NewClientBuilder().WithLists(fixtures).Build()
+	list := &corev1.ConfigMapList{}
+	fmt.Println(c.List(context.Background(), list), len(list.Items))
+	// Output: <nil> 2
+}
+
+// Objects and lists may be mixed, as a decoder of YAML files gives them.
+func ExampleClientBuilder_WithRuntimeObjects() {
+	fixtures := []runtime.Object{
+		configMap("a", "1"),
+		&corev1.ConfigMapList{Items: []corev1.ConfigMap{*configMap("b", "2")}},
+	}
+	c := fake.NewClientBuilder().WithRuntimeObjects(fixtures...).Build()
+	list := &corev1.ConfigMapList{}
+	fmt.Println(c.List(context.Background(), list), len(list.Items))
+	// Output: <nil> 2
+}
+
+// A tracker is shared with a fake clientset, or looked into by the test.
+func ExampleClientBuilder_WithObjectTracker() {
+	tracker := testing.NewObjectTracker(scheme.Scheme, scheme.Codecs.UniversalDecoder())
+	c := fake.NewClientBuilder().WithObjectTracker(tracker).Build()
+	fmt.Println(c.Create(context.Background(), configMap("settings", "new")))
+	obj, err := tracker.Get(corev1.SchemeGroupVersion.WithResource("configmaps"), "default", "settings")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(obj.(*corev1.ConfigMap).Data["key"])
+	// Output:
+	// <nil>
+	// new
+}
+
+// A mapper tells that a custom kind has no namespaces, and what code under test asks RESTMapper for.
+func ExampleClientBuilder_WithRESTMapper() {
+	planet := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Planet"}
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.AddSpecific(planet, planet.GroupVersion().WithResource("planets"), planet.GroupVersion().WithResource("planet"), meta.RESTScopeRoot)
+	c := fake.NewClientBuilder().WithRESTMapper(mapper).Build()
+
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(planet)
+	fmt.Println(c.IsObjectNamespaced(obj))
+	mapping, err := c.RESTMapper().RESTMapping(planet.GroupKind(), planet.Version)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(mapping.Resource.Resource)
+	// Output:
+	// false <nil>
+	// planets
+}
+
+// The converters decide what of a list belongs to whom. One that deduces the structure takes each list for a whole; those of
+// built-in kinds know the lists whose items have keys.
+func ExampleClientBuilder_WithTypeConverters() {
+	ctx := context.Background()
+	account := func(secret string) *corev1ac.ServiceAccountApplyConfiguration {
+		return corev1ac.ServiceAccount("robot", "default").
+			WithSecrets(corev1ac.ObjectReference().WithName(secret))
+	}
+	for _, b := range []*fake.ClientBuilder{
+		fake.NewClientBuilder(),
+		fake.NewClientBuilder().WithTypeConverters(managedfields.NewDeducedTypeConverter()),
+	} {
+		c := b.Build()
+		if err := c.Apply(ctx, account("mine"), client.FieldOwner("me")); err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(c.Apply(ctx, account("theirs"), client.FieldOwner("them")))
+	}
+	// Output:
+	// <nil>
+	// Apply failed with 1 conflict: conflict with "me": .secrets
 }

@@ -35,3 +35,28 @@ func ExampleNewKubeAPIWarningLogger() {
 	w.HandleWarningHeaderWithContext(ctx, 299, "-", "extensions/v1beta1 Ingress is gone")
 	// Output: "level"=0 "msg"="extensions/v1beta1 Ingress is gone"
 }
+
+// Options say whether a warning that comes with each answer is written each time.
+func ExampleKubeAPIWarningLoggerOptions() {
+	for _, opts := range []log.KubeAPIWarningLoggerOptions{{}, {Deduplicate: true}} {
+		lines := 0
+		ctx := log.IntoContext(context.Background(), funcr.New(func(string, string) { lines++ }, funcr.Options{}))
+		w := log.NewKubeAPIWarningLogger(opts)
+		for range 3 {
+			w.HandleWarningHeaderWithContext(ctx, 299, "-", "extensions/v1beta1 Ingress is gone")
+		}
+		fmt.Println(opts.Deduplicate, lines)
+	}
+	// Output:
+	// false 3
+	// true 1
+}
+
+// Code that is called with the context writes with what its caller has added.
+func ExampleIntoContext() {
+	scale := func(ctx context.Context) { log.FromContext(ctx).Info("scaled") }
+
+	logger := funcr.New(func(prefix, args string) { fmt.Println(prefix, args) }, funcr.Options{})
+	scale(log.IntoContext(context.Background(), logger.WithName("web").WithValues("reconcileID", "4711")))
+	// Output: web "level"=0 "msg"="scaled" "reconcileID"="4711"
+}

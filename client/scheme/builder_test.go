@@ -80,3 +80,34 @@ func ExampleBuilder() {
 	fmt.Println(kinds[0])
 	// Output: example.com/v1, Kind=Gadget
 }
+
+// Each file of an API package registers its types with the one builder of the package, often in one chain.
+func ExampleBuilder_Register() {
+	b := &scheme.Builder{GroupVersion: schema.GroupVersion{Group: "example.com", Version: "v1"}}
+	s, err := b.Register(&Gadget{}).Register(&corev1.Pod{}, &corev1.PodList{}).Build()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, kind := range []string{"Gadget", "PodList", "Service"} {
+		fmt.Println(kind, s.Recognizes(b.GroupVersion.WithKind(kind)))
+	}
+	// Output:
+	// Gadget true
+	// PodList true
+	// Service false
+}
+
+// One scheme for several group versions: each builder's types keep theirs.
+func ExampleBuilder_RegisterAll() {
+	v1 := &scheme.Builder{GroupVersion: schema.GroupVersion{Group: "example.com", Version: "v1"}}
+	v1.Register(&Gadget{})
+	all := &scheme.Builder{GroupVersion: schema.GroupVersion{Group: "other.example.com", Version: "v2"}}
+	s, err := all.Register(&corev1.Pod{}).RegisterAll(v1).Build()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(s.Recognizes(v1.GroupVersion.WithKind("Gadget")), s.Recognizes(all.GroupVersion.WithKind("Gadget")))
+	// Output: true false
+}
