@@ -92,11 +92,15 @@ func widget(group, name string) *unstructured.Unstructured {
 }
 
 // define makes the widgets of a group and waits until they are served.
-func define(t *testing.T, config *rest.Config, group string) dynamic.NamespaceableResourceInterface {
+func define(t *testing.T, config *rest.Config, group string, change ...func(*crds.CustomResourceDefinition)) dynamic.NamespaceableResourceInterface {
 	t.Helper()
 	c, err := crdclient.NewForConfig(config)
 	must(t, err)
-	_, err = c.ApiextensionsV1().CustomResourceDefinitions().Create(t.Context(), widgets(group), metav1.CreateOptions{})
+	definition := widgets(group)
+	for _, f := range change {
+		f(definition)
+	}
+	_, err = c.ApiextensionsV1().CustomResourceDefinitions().Create(t.Context(), definition, metav1.CreateOptions{})
 	must(t, err)
 	d, err := dynamic.NewForConfig(config)
 	must(t, err)
