@@ -475,11 +475,13 @@ func (c *informerCache) WaitForCacheSync(ctx context.Context) bool {
 		return false
 	}
 	for _, e := range c.all() {
-		select {
-		case <-e.filled:
-		case <-e.gone:
-		case <-ctx.Done():
-			return false
+		for _, filled := range e.awaited() {
+			select {
+			case <-filled:
+			case <-e.gone:
+			case <-ctx.Done():
+				return false
+			}
 		}
 	}
 	return true

@@ -49,6 +49,8 @@ type entry struct {
 	deliverMu sync.Mutex
 	handlers  []*registration // guarded by deliverMu
 	ended     []*registration // those that were there when the entry was stopped; likewise
+	// filled is closed, for each form, when a set that tells handlers of that form is filled; likewise.
+	filled [apiutil.Forms]chan struct{}
 
 	mu      sync.Mutex
 	current *set          // nil while the kind is not mapped
@@ -58,7 +60,6 @@ type entry struct {
 	refused error // why the kind could not be mapped
 	tries   int   // failed attempts to map it
 	retry   chan struct{}
-	filled  chan struct{}  // closed when the entry is filled for the first time
 	gone    chan struct{}  // closed when the entry is stopped
 	example runtime.Object // of a kind that is not installed yet
 	stopped bool
@@ -78,17 +79,23 @@ type set struct {
 	parts      []*part
 	byNS       map[string]*part
 	all        *part // holds all namespaces that have no part of their own; nil if others are not cached
-	silent     bool  // a set that waits to take over does not tell the handlers; guarded by entry.deliverMu
-	cancel     context.CancelFunc
-	missing    int // parts not filled yet; guarded by entry.mu
+	// metadataElsewhere says that another set tells the handlers of metadata: while this one waits to take over,
+	// and for good once it was replaced. Guarded by entry.deliverMu.
+	metadataElsewhere bool
+	cancel            context.CancelFunc
+	missing           int // parts not filled yet; guarded by entry.mu
 }
 
 func newEntry(c *informerCache, gvk schema.GroupVersionKind, fam family) *entry {
-	return &entry{
+	e := &entry{
 		cache: c, gvk: gvk, family: fam, gate: eventGate{},
-		changed: make(chan struct{}), retry: make(chan struct{}, 1), filled: make(chan struct{}), gone: make(chan struct{}),
+		changed: make(chan struct{}), retry: make(chan struct{}, 1), gone: make(chan struct{}),
 		indexes: map[string]toolscache.IndexFunc{},
 	}
+	for form := range e.filled {
+		e.filled[form] = make(chan struct{})
+	}
+	return e
 }
 
 // eventGate is the one place that every event passes between decoder and store. It lets all pass.
@@ -158,8 +165,8 @@ func (e *entry) broadcast() {
 	e.changed = make(chan struct{})
 }
 
-// adopt makes the set with example's form the one that is read, or the one that takes over when it is filled.
-// The caller holds mu.
+// adopt makes the set with example's form the one that is read, or, if another is being filled already, the one
+// that takes over. The caller holds mu.
 func (e *entry) adopt(example runtime.Object, mapping *meta.RESTMapping) error {
 	s, err := e.newSet(example, mapping)
 	if err != nil {
@@ -170,10 +177,10 @@ func (e *entry) adopt(example runtime.Object, mapping *meta.RESTMapping) error {
 			return err
 		}
 	}
-	if e.current == nil {
+	if e.current == nil || e.ctx == nil { // before the start nothing was read and nobody was told anything
 		e.current = s
 	} else {
-		s.silent = true
+		s.metadataElsewhere = true
 		e.next = s
 	}
 	if e.ctx != nil {
@@ -230,7 +237,7 @@ func (s *set) watchUse(ctx context.Context, limit time.Duration) {
 		handlers := len(e.handlers)
 		e.deliverMu.Unlock()
 		e.mu.Lock()
-		used := handlers > 0 || len(e.indexes) > 0 || s.missing > 0
+		used := handlers > 0 || len(e.indexes) > 0 || s.missing > 0 || e.next != nil
 		e.mu.Unlock()
 		now := s.uses()
 		if !used && now == last {
@@ -294,101 +301,6 @@ func (e *entry) attemptFailed(p *part, err error) {
 	p.attempts++
 	p.failed, p.failedAt = err, time.Now()
 	e.broadcast()
-}
-
-// wasFilled notes that a list of the part went well. The caller holds deliverMu.
-func (s *set) wasFilled(p *part) {
-	e := s.entry
-	e.mu.Lock()
-	p.failed = nil
-	first := !p.filled.Swap(true)
-	if first {
-		s.missing--
-	}
-	ready := s.missing == 0
-	if first && ready && s == e.current {
-		e.live.Store(s)
-		close(e.filled)
-	}
-	e.broadcast()
-	e.mu.Unlock()
-
-	if first && ready && !s.silent {
-		for _, r := range e.handlers {
-			r.filled()
-		}
-	}
-	if ready {
-		e.takeOver(s)
-	}
-}
-
-// changed tells the handlers what happened to a key. The caller holds deliverMu.
-func (s *set) changed(key string, changes ...change) {
-	if s.silent {
-		s.entry.takeOver(s)
-		return
-	}
-	for _, r := range s.entry.handlers {
-		for _, c := range changes {
-			r.send(key, c)
-		}
-	}
-}
-
-// takeOver replaces the current set by one that holds whole objects, once that one is filled and has seen all
-// that the current one has. Handlers move over and hear of the difference only. The caller holds deliverMu.
-func (e *entry) takeOver(s *set) {
-	if !s.silent {
-		return
-	}
-	e.mu.Lock()
-	if e.next != s || s.missing > 0 || e.stopped {
-		e.mu.Unlock()
-		return
-	}
-	former := e.current
-	for i, p := range s.parts {
-		if former.parts[i].filled.Load() && newer(former.parts[i].lastRV, p.store.at()) {
-			e.mu.Unlock()
-			return // an event that former had already is still to come
-		}
-	}
-	e.current, e.next, s.silent = s, nil, false
-	firstFill := e.live.Swap(s) == nil
-	if firstFill {
-		close(e.filled)
-	}
-	if former.cancel != nil {
-		former.cancel()
-	}
-	e.broadcast()
-	e.mu.Unlock()
-
-	for i, p := range s.parts {
-		e.tellDifference(former.parts[i].store, p.store)
-	}
-	if firstFill {
-		for _, r := range e.handlers {
-			r.filled()
-		}
-	}
-}
-
-func (e *entry) tellDifference(before, after *store) {
-	s := e.live.Load()
-	for _, key := range after.ListKeys() {
-		old, obj := before.get(key), after.get(key)
-		if old != nil && versionOf(old) == versionOf(obj) && uidOf(old) == uidOf(obj) {
-			continue
-		}
-		s.changed(key, replaced(old, obj, false)...)
-	}
-	for _, key := range before.ListKeys() {
-		if after.get(key) == nil {
-			s.changed(key, change{old: before.get(key), unseen: true})
-		}
-	}
 }
 
 // need says what a caller waits for: a form, in one namespace or in all.

@@ -108,6 +108,7 @@ func (p *part) put(in any, initial bool) error {
 	}
 	p.checked()
 	p.set.changed(key, replaced(old, obj, initial)...)
+	e.takeOver(p.set)
 	return nil
 }
 
@@ -127,13 +128,13 @@ func (p *part) Delete(in any) error {
 	p.overlay.passed(key, version)
 	p.overlay.unbury(key, uidOf(in))
 	p.checked()
-	if old == nil {
-		return err
+	if old != nil {
+		if err != nil {
+			obj = old.(runtime.Object) // the last state does not transform; the one before did
+		}
+		p.set.changed(key, change{old: obj})
 	}
-	if err != nil {
-		obj = old.(runtime.Object) // the last state does not transform; the one before did
-	}
-	p.set.changed(key, change{old: obj})
+	e.takeOver(p.set)
 	return err
 }
 
@@ -197,6 +198,7 @@ func (p *part) Bookmark(version string) error {
 	p.store.Bookmark(version)
 	p.counts.lastEvent.Store(time.Now().UnixNano())
 	p.overlay.sweep(version)
+	e.takeOver(p.set)
 	return nil
 }
 

@@ -57,20 +57,20 @@ func (e *entry) add(handler toolscache.ResourceEventHandler, form apiutil.Form, 
 	e.deliverMu.Lock()
 	defer e.deliverMu.Unlock()
 	e.mu.Lock()
-	stopped, current := e.stopped, e.current
-	filled := current != nil && current.missing == 0
+	stopped := e.stopped
 	e.mu.Unlock()
 	if stopped {
 		return nil, fmt.Errorf("the informer of %s has stopped: a handler can not be added", e.gvk)
 	}
-	if current != nil {
-		for _, p := range current.parts {
+	s, full := e.telling(form)
+	if s != nil {
+		for _, p := range s.parts {
 			for _, it := range p.store.snapshot() {
 				r.send(it.key, change{new: it.obj, initial: true})
 			}
 		}
 	}
-	if filled {
+	if full {
 		r.filled()
 	}
 	e.handlers = append(e.handlers[:len(e.handlers):len(e.handlers)], r)
@@ -81,7 +81,7 @@ func (e *entry) add(handler toolscache.ResourceEventHandler, form apiutil.Form, 
 // send hands a change to the handler. The caller holds deliverMu.
 func (r *registration) send(key string, c change) {
 	if r.form == apiutil.Metadata {
-		c.old, c.new = r.metadata(c.old), r.metadata(c.new)
+		c.old, c.new = r.metadataOf(c)
 	}
 	if r.hand != nil {
 		r.hand.put(key, c)
@@ -90,7 +90,15 @@ func (r *registration) send(key string, c change) {
 	tell(r.handler, key, c)
 }
 
-// metadata shows a handler that asked for metadata no more than that.
+// metadataOf shows a handler that asked for metadata no more than that of a change. What was one object stays one.
+func (r *registration) metadataOf(c change) (old, obj any) {
+	old = r.metadata(c.old)
+	if c.old == c.new {
+		return old, old
+	}
+	return old, r.metadata(c.new)
+}
+
 func (r *registration) metadata(obj any) any {
 	if obj == nil {
 		return nil
@@ -146,7 +154,7 @@ func (r *registration) scheduleResync() {
 		if r.removed.Load() {
 			return
 		}
-		if s := r.entry.live.Load(); s != nil {
+		if s, full := r.entry.telling(r.form); full {
 			for _, p := range s.parts {
 				p.resyncTo(r)
 			}
@@ -199,11 +207,8 @@ func (p *part) resyncAll() {
 	e := p.set.entry
 	e.deliverMu.Lock()
 	defer e.deliverMu.Unlock()
-	if p.set.silent || p.set != e.live.Load() {
-		return
-	}
 	for _, r := range e.handlers {
-		if r.period < 0 {
+		if s, full := e.telling(r.form); r.period < 0 && s == p.set && full {
 			p.resyncTo(r)
 		}
 	}
@@ -280,7 +285,7 @@ func (i *informer) HasSynced() bool { return toolscache.IsDone(i.HasSyncedChecke
 
 // HasSyncedChecker tells when the informer is filled for the first time.
 func (i *informer) HasSyncedChecker() toolscache.DoneChecker {
-	return checker{"informer of " + i.entry.gvk.String(), i.entry.filled}
+	return checker{"informer of " + i.entry.gvk.String(), i.entry.filled[i.form]}
 }
 
 // IsStopped reports whether the informer has ended.
