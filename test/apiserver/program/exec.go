@@ -23,6 +23,8 @@ const (
 	exitSignal    = 128 // plus the signal's number
 	// commandLimit is how long COMMAND is given to end once this program is to stop for another reason than a signal.
 	commandLimit = 10 * time.Second
+	// groupGrace is how long COMMAND is given to end by an interrupt that its whole process group may have got.
+	groupGrace = 3 * time.Second
 )
 
 // execute runs COMMAND with KUBECONFIG set and returns its exit status. Signals are handed on to it, so it decides
@@ -52,11 +54,7 @@ func execute(ctx context.Context, stop *stopper, args []string, kubeconfig strin
 		}
 		return complain(status, fmt.Errorf("cannot run the command %q: %w", args[0], err))
 	}
-	stop.redirect(func(sig os.Signal) {
-		if !fromTerminal(sig) {
-			_ = cmd.Process.Signal(sig) // it may have ended by itself
-		}
-	})
+	stop.redirect(handOn(cmd.Process))
 	defer stop.redirect(nil)
 	select {
 	case err := <-ended:
@@ -70,6 +68,22 @@ func execute(ctx context.Context, stop *stopper, args []string, kubeconfig strin
 	case <-time.After(commandLimit):
 		_ = cmd.Process.Kill()
 		return status(<-ended)
+	}
+}
+
+// handOn returns what hands signals on to COMMAND. An interrupt that may have reached COMMAND already, sent to the whole
+// process group by a program instead of a terminal, is held back first: two of one often kill, and a COMMAND that got it
+// has ended by then.
+func handOn(command *os.Process) func(os.Signal) {
+	return func(sig os.Signal) {
+		send := func() { _ = command.Signal(sig) } // it may have ended by itself
+		switch {
+		case fromTerminal(sig):
+		case sig == os.Interrupt:
+			time.AfterFunc(groupGrace, send)
+		default:
+			send()
+		}
 	}
 }
 

@@ -178,6 +178,45 @@ func TestExecHandsSignalsOn(t *testing.T) {
 	}
 }
 
+// TestExecInterruptsOnce interrupts the whole process group, as programs do that play a terminal: the command must get
+// one interrupt, not one of the group and one handed on.
+func TestExecInterruptsOnce(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	cmd := command(t, "--storage", "memory", "exec", "--", "sh", "-c",
+		`n=0; trap 'n=$((n+1))' INT; echo up; while [ $n = 0 ]; do sleep 0.05; done; sleep 0.5; exit $n`)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	out, err := cmd.StdoutPipe()
+	must(t, err, cmd.Start())
+	buf := make([]byte, 16)
+	if n, err := out.Read(buf); err != nil || string(buf[:n]) != "up\n" {
+		t.Fatalf("the command said %q, %v", buf[:n], err)
+	}
+	must(t, syscall.Kill(-cmd.Process.Pid, syscall.SIGINT))
+	_ = cmd.Wait()
+	if got := cmd.ProcessState.ExitCode(); got != 1 {
+		t.Errorf("the command was interrupted %d times by one interrupt of its group, want once", got)
+	}
+}
+
+// TestExecHandsAnInterruptOn interrupts the program alone.
+func TestExecHandsAnInterruptOn(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	cmd := command(t, "--storage", "memory", "exec", "--", "sh", "-c",
+		`trap 'exit 3' INT; echo up; while :; do sleep 0.05; done`)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	out, err := cmd.StdoutPipe()
+	must(t, err, cmd.Start())
+	buf := make([]byte, 16)
+	if n, err := out.Read(buf); err != nil || string(buf[:n]) != "up\n" {
+		t.Fatalf("the command said %q, %v", buf[:n], err)
+	}
+	must(t, cmd.Process.Signal(os.Interrupt))
+	_ = cmd.Wait()
+	if got := cmd.ProcessState.ExitCode(); got != 3 {
+		t.Errorf("exit status %d; want the command's", got)
+	}
+}
+
 func fileExists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
