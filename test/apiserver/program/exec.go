@@ -35,6 +35,14 @@ func execute(ctx context.Context, stop *stopper, args []string, kubeconfig strin
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "KUBECONFIG=") }),
 		"KUBECONFIG="+kubeconfig)
 	dieWithParent(cmd)
+	// Before the start: a signal that comes between the two would stop this program and with it COMMAND.
+	known := make(chan struct{})
+	stop.redirect(func(sig os.Signal) {
+		if <-known; cmd.Process != nil {
+			handOn(cmd.Process, sig)
+		}
+	})
+	defer stop.redirect(nil)
 	started := make(chan error, 1)
 	ended := make(chan error, 1)
 	go func() {
@@ -47,15 +55,15 @@ func execute(ctx context.Context, stop *stopper, args []string, kubeconfig strin
 			ended <- cmd.Wait()
 		}
 	}()
-	if err := <-started; err != nil {
+	err := <-started
+	close(known)
+	if err != nil {
 		status := exitCannotRun
 		if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
 			status = exitNotFound
 		}
 		return complain(status, fmt.Errorf("cannot run the command %q: %w", args[0], err))
 	}
-	stop.redirect(handOn(cmd.Process))
-	defer stop.redirect(nil)
 	select {
 	case err := <-ended:
 		return status(err)
@@ -71,19 +79,17 @@ func execute(ctx context.Context, stop *stopper, args []string, kubeconfig strin
 	}
 }
 
-// handOn returns what hands signals on to COMMAND. An interrupt that may have reached COMMAND already, sent to the whole
-// process group by a program instead of a terminal, is held back first: two of one often kill, and a COMMAND that got it
-// has ended by then.
-func handOn(command *os.Process) func(os.Signal) {
-	return func(sig os.Signal) {
-		send := func() { _ = command.Signal(sig) } // it may have ended by itself
-		switch {
-		case fromTerminal(sig):
-		case sig == os.Interrupt:
-			time.AfterFunc(groupGrace, send)
-		default:
-			send()
-		}
+// handOn hands a signal on to COMMAND. An interrupt that may have reached COMMAND already, sent to the whole process group
+// by a program instead of a terminal, is held back first: two of one often kill, and a COMMAND that got it has ended by
+// then.
+func handOn(command *os.Process, sig os.Signal) {
+	send := func() { _ = command.Signal(sig) } // it may have ended by itself
+	switch {
+	case fromTerminal(sig):
+	case sig == os.Interrupt:
+		time.AfterFunc(groupGrace, send)
+	default:
+		send()
 	}
 }
 
