@@ -16,6 +16,9 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 )
 
+// noFsync is a variable of the environment that makes etcd not wait for the disk, to compare with storage in memory.
+const noFsync = "WHERRY_ETCD_NO_FSYNC"
+
 // etcdLimit is how long etcd may take to be ready.
 const etcdLimit = time.Minute
 
@@ -27,7 +30,7 @@ func runEtcd() (string, func(), error) {
 		return "", nil, err
 	}
 	c := embed.NewConfig()
-	c.Dir = dir
+	c.Dir, c.UnsafeNoFsync = dir, os.Getenv(noFsync) != ""
 	c.LogLevel = "fatal"
 	client, err := freeURL()
 	if err != nil {
