@@ -12,11 +12,9 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/wherry-dev/wherry/client"
@@ -296,66 +294,5 @@ func TestUpsertErrors(t *testing.T) {
 				t.Errorf("%s: after errors it wrote: %v", name, verbs)
 			}
 		}
-	}
-}
-
-// TestFinalizersOnServer is pain 39: one finalizer is written without touching
-// those of others, also when somebody writes in between.
-func TestFinalizersOnServer(t *testing.T) {
-	var verbs []string
-	cl := newClient(t, &verbs, pod())
-	key := client.ObjectKey{Namespace: "a", Name: "p"}
-	stale := &corev1.Pod{}
-	if err := cl.Get(t.Context(), key, stale); err != nil {
-		t.Fatal(err)
-	}
-	other := stale.DeepCopy()
-	if added, err := EnsureFinalizer(t.Context(), cl, other, "example.com/other"); err != nil || !added {
-		t.Fatalf("%t, %v", added, err)
-	}
-	if added, err := EnsureFinalizer(t.Context(), cl, stale, "example.com/mine"); err != nil || !added {
-		t.Errorf("on a stale object: %t, %v", added, err)
-	}
-	stored := &corev1.Pod{}
-	if err := cl.Get(t.Context(), key, stored); err != nil || !slices.Equal(stored.Finalizers, []string{"example.com/other", "example.com/mine"}) {
-		t.Errorf("the finalizers are %v, %v", stored.Finalizers, err)
-	}
-	verbs = nil
-	if added, err := EnsureFinalizer(t.Context(), cl, stored, "example.com/mine"); err != nil || added || len(verbs) != 0 {
-		t.Errorf("a second time: %t, %v, %v", added, err, verbs)
-	}
-	if dropped, err := DropFinalizer(t.Context(), cl, other, "example.com/other"); err != nil || !dropped {
-		t.Errorf("on a stale object: %t, %v", dropped, err)
-	}
-	if err := cl.Get(t.Context(), key, stored); err != nil || !slices.Equal(stored.Finalizers, []string{"example.com/mine"}) {
-		t.Errorf("the finalizers are %v, %v", stored.Finalizers, err)
-	}
-	if err := cl.Delete(t.Context(), stored); err != nil {
-		t.Fatal(err)
-	}
-	if err := cl.Get(t.Context(), key, stored); err != nil {
-		t.Fatal(err)
-	}
-	gone := stored.DeepCopy()
-	if dropped, err := DropFinalizer(t.Context(), cl, stored, "example.com/mine"); err != nil || !dropped {
-		t.Errorf("the last one: %t, %v", dropped, err)
-	}
-	if _, err := DropFinalizer(t.Context(), cl, gone, "example.com/mine"); err != nil {
-		t.Errorf("on an object that is gone: %v", err)
-	}
-}
-
-// TestFinalizerConflicts wants the tries to end.
-func TestFinalizerConflicts(t *testing.T) {
-	tries := 0
-	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "p", errors.New("always"))
-	cl := fake.NewClientBuilder().WithScheme(newScheme(t)).WithObjects(pod()).WithInterceptorFuncs(interceptor.Funcs{
-		Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
-			tries++
-			return conflict
-		},
-	}).Build()
-	if _, err := EnsureFinalizer(t.Context(), cl, pod(), "example.com/f"); !apierrors.IsConflict(err) || tries != finalizerTries {
-		t.Errorf("after %d tries: %v", tries, err)
 	}
 }
