@@ -5,11 +5,13 @@
 // sigs.k8s.io/controller-runtime, package by package, after mapping upstream's
 // import paths onto this project's.
 //
-//	apiparity list -dir DIR MODULE               print MODULE's API, one feature a line
-//	apiparity check [-share] GOLDEN DIR...        compare the modules in DIRs with a golden list
+//	apiparity list -dir DIR MODULE     print MODULE's API, one feature a line
+//	apiparity check GOLDEN DIR...      compare the modules in DIRs with a golden list
 //
 // The first DIR of check is the root module; paths are printed relative to it.
-// With -share, missing features are counted but fail nothing.
+// check fails on a missing feature that -exceptions does not list with a
+// reason, and on a listed one that is not missing. With -pending FOLDER, what
+// is missing in that folder's packages is counted but fails nothing.
 //
 // DIR is a folder inside a Go module that can resolve MODULE's packages. A
 // feature is one exported const, var, func, type, method or struct field, with
@@ -89,7 +91,8 @@ func main() {
 	fs := flag.NewFlagSet(os.Args[1], flag.ExitOnError)
 	dir := fs.String("dir", ".", "folder inside a Go module that resolves MODULE")
 	most := fs.Int("most", 40, "how many missing features to print (0: all)")
-	share := fs.Bool("share", false, "succeed whatever is missing")
+	excepted := fs.String("exceptions", "", "file of the features that are missing on purpose, each with its reason")
+	pending := fs.String("pending", "", "folder whose packages are not complete yet")
 	_ = fs.Parse(os.Args[2:])
 	switch {
 	case os.Args[1] == "list" && fs.NArg() == 1:
@@ -106,8 +109,12 @@ func main() {
 			}
 			have = append(have, features(d, module)...)
 		}
-		missing := check(have, fs.Arg(0), *most)
-		if missing && !*share {
+		listed, err := readExceptions(*excepted)
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "%s: %v\n", *excepted, err)
+			os.Exit(2)
+		}
+		if !check(have, fs.Arg(0), listed, *pending, *most) {
 			os.Exit(1)
 		}
 	default:
@@ -116,7 +123,7 @@ func main() {
 }
 
 func usage() {
-	fmt.Fprintln(os.Stderr, "usage: apiparity list -dir DIR MODULE | apiparity check [-share] [-most N] GOLDEN DIR...")
+	fmt.Fprintln(os.Stderr, "usage: apiparity list -dir DIR MODULE | apiparity check [-exceptions FILE] [-pending FOLDER] [-most N] GOLDEN DIR...")
 	os.Exit(2)
 }
 
@@ -410,9 +417,9 @@ func (p printer) iface(t *types.Interface) string {
 	return "interface{" + strings.Join(parts, "; ") + "}"
 }
 
-// check prints, package by package, how much of golden is present, and the
-// first missing features. It reports whether any is missing.
-func check(have []string, golden string, most int) bool {
+// check prints, package by package, how much of golden is present, and what is
+// missing and not excepted. It reports whether all is as it should be.
+func check(have []string, golden string, listed exceptions, pending string, most int) bool {
 	want, err := goldenLines(golden)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -433,18 +440,26 @@ func check(have []string, golden string, most int) bool {
 			missing = append(missing, l)
 		}
 	}
-	for i, l := range missing {
-		if most > 0 && i >= most {
-			fmt.Printf("... and %d more missing\n", len(missing)-most)
-			break
-		}
-		fmt.Println("missing:", l)
-	}
+	unexpected, stale := listed.judge(missing, pending)
+	tell("missing", unexpected, most)
+	tell("listed as an exception, but not missing", stale, most)
 	for _, n := range slices.Sorted(maps.Keys(total)) {
 		fmt.Printf("%5d / %-5d %s\n", present[n], total[n], n)
 	}
-	fmt.Printf("api parity: %d of %d features (%.1f%%)\n", len(want)-len(missing), len(want), 100*float64(len(want)-len(missing))/float64(max(len(want), 1)))
-	return len(missing) > 0
+	fmt.Printf("api parity: %d of %d features (%.1f%%), %d of the others are exceptions with a reason\n",
+		len(want)-len(missing), len(want), 100*float64(len(want)-len(missing))/float64(max(len(want), 1)), len(listed)-len(stale))
+	return len(unexpected) == 0 && len(stale) == 0
+}
+
+// tell prints features, most of them at most; 0 means all.
+func tell(what string, features []string, most int) {
+	for i, l := range features {
+		if most > 0 && i >= most {
+			fmt.Printf("... and %d more %s\n", len(features)-most, what)
+			return
+		}
+		fmt.Printf("%s: %s\n", what, l)
+	}
 }
 
 // goldenLines reads the features of a golden list.
