@@ -4,27 +4,31 @@
 package manager
 
 import (
-	"crypto/tls"
-	"crypto/x509"
-	"errors"
 	"fmt"
 	"net/http"
-	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/wherry-dev/wherry/cache"
 	"github.com/wherry-dev/wherry/cache/cacheapi"
 	"github.com/wherry-dev/wherry/client"
+	"github.com/wherry-dev/wherry/client/apiutil"
 	"github.com/wherry-dev/wherry/manager/healthz"
+	"github.com/wherry-dev/wherry/webhook/conversion"
 )
 
-// CacheSyncedCheck returns a check that passes when c is filled with the kind of object. Its error says why it is not, by the
-// API server's own words: no permission, no such kind. Asking starts an informer for the kind if there is none.
+// CacheSyncedCheck returns a check that passes when m's cache is filled with the kind of object. Its error says why it is not, by
+// the API server's own words: no permission, no such kind. Asking starts an informer for the kind if there is none.
 //
-// Leave out a kind whose conversion webhook this process serves: the API server cannot list it before the process is ready,
-// and the process would not be ready before the kind is listed.
-func CacheSyncedCheck(c cache.Cache, object client.Object) healthz.Checker {
+// A kind that this process converts between its versions passes always: to list it, the API server may need our conversion
+// webhook, which it reaches only once the process is ready. It is such a kind if a converter is registered with m, or if the Go
+// types of its versions in m's scheme convert into each other.
+func CacheSyncedCheck(m Manager, object client.Object) healthz.Checker {
 	return func(req *http.Request) error {
-		informer, err := c.GetInformer(req.Context(), object, cache.BlockUntilSynced(false))
+		if converts(m, object) {
+			return nil
+		}
+		informer, err := m.GetCache().GetInformer(req.Context(), object, cache.BlockUntilSynced(false))
 		if err != nil {
 			return fmt.Errorf("cache of %T: %w", object, err)
 		}
@@ -40,26 +44,16 @@ func CacheSyncedCheck(c cache.Cache, object client.Object) healthz.Checker {
 	}
 }
 
-// CertificateCheck returns a check that fails when the certificate that get serves expires within margin, or has expired, or
-// cannot be had. get is what tls.Config.GetCertificate takes; it is asked without a client's hello.
-func CertificateCheck(get func(*tls.ClientHelloInfo) (*tls.Certificate, error), margin time.Duration) healthz.Checker {
-	return func(*http.Request) error {
-		c, err := get(&tls.ClientHelloInfo{})
-		if err != nil {
-			return fmt.Errorf("no certificate: %w", err)
-		}
-		if c == nil || len(c.Certificate) == 0 {
-			return errors.New("no certificate")
-		}
-		leaf := c.Leaf
-		if leaf == nil {
-			if leaf, err = x509.ParseCertificate(c.Certificate[0]); err != nil {
-				return fmt.Errorf("certificate: %w", err)
-			}
-		}
-		if left := time.Until(leaf.NotAfter); left <= margin {
-			return fmt.Errorf("certificate of %s expires in %s, at %s", leaf.Subject.CommonName, left.Round(time.Second), leaf.NotAfter.Format(time.RFC3339))
-		}
-		return nil
+// converts tells whether this process converts between the versions of object's kind. Types that do only in part are no
+// answer here: their webhook could not be built either.
+func converts(m Manager, object runtime.Object) bool {
+	kind, err := apiutil.GVKForObject(object, m.GetScheme())
+	if err != nil {
+		return false
 	}
+	if _, registered := m.GetConverterRegistry().GetConverter(kind.GroupKind()); registered {
+		return true
+	}
+	byTypes, err := conversion.IsConvertible(m.GetScheme(), object)
+	return err == nil && byTypes
 }

@@ -6,6 +6,7 @@ package webhook
 import (
 	"bytes"
 	"crypto/tls"
+	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -138,8 +139,9 @@ func TestOldTLSIsRefused(t *testing.T) {
 
 func TestCertificateChecker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := devServer(t) // for a week
-		check := s.CertificateChecker(24 * time.Hour)
+		pair := newKeyPair(t) // for a day
+		s := NewServer(Options{TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.Certificates = []tls.Certificate{pair.pair} }}}).(*DefaultServer)
+		check := s.CertificateChecker(6 * time.Hour)
 		if err := check(nil); err == nil || !strings.Contains(err.Error(), "not been started") {
 			t.Errorf("before the start: %v", err)
 		}
@@ -148,11 +150,11 @@ func TestCertificateChecker(t *testing.T) {
 		if err := check(nil); err != nil {
 			t.Error(err)
 		}
-		time.Sleep(6*24*time.Hour + time.Second)
-		if err := check(nil); err == nil || !strings.Contains(err.Error(), "expires") {
-			t.Errorf("within a day of its end: %v", err)
+		time.Sleep(18*time.Hour + time.Second)
+		if err := check(nil); err == nil || !strings.Contains(err.Error(), "webhook server: certificate: ") || !strings.Contains(err.Error(), "expires") {
+			t.Errorf("within six hours of its end: %v", err)
 		}
-		time.Sleep(24 * time.Hour)
+		time.Sleep(6 * time.Hour)
 		if err := check(nil); err == nil || !strings.Contains(err.Error(), "expired") {
 			t.Errorf("after its end: %v", err)
 		}
@@ -161,4 +163,32 @@ func TestCertificateChecker(t *testing.T) {
 	if err := off.CertificateChecker(time.Hour)(nil); err != nil {
 		t.Errorf("a server that is off has no certificate to fail: %v", err)
 	}
+}
+
+func TestCertificateCheck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pair := newKeyPair(t) // of "test", for a day
+		var served *tls.Certificate
+		var broken error
+		check := CertificateCheck(func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return served, broken }, 10*time.Minute)
+		expect := func(want string) {
+			t.Helper()
+			if err := check(nil); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want %q", err, want)
+			}
+		}
+		expect("there is none")
+		served = &tls.Certificate{Certificate: [][]byte{[]byte("junk")}}
+		expect("certificate: x509")
+		served = &tls.Certificate{Certificate: pair.pair.Certificate}
+		expect("")
+		time.Sleep(24*time.Hour - 10*time.Minute - time.Second)
+		expect("")
+		time.Sleep(time.Second)
+		expect(`that of "test" expires at 2000-01-02T00:00:00Z, in less than 10m0s`)
+		time.Sleep(time.Hour)
+		expect(`that of "test" expired at 2000-01-02T00:00:00Z`)
+		broken = errors.New("file is gone")
+		expect("certificate: file is gone")
+	})
 }

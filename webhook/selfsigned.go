@@ -18,13 +18,14 @@ import (
 )
 
 const (
-	// selfSignedFor is how long a certificate of our own is valid: longer than a day of development.
-	selfSignedFor = 7 * 24 * time.Hour
+	// selfSignedFor is how long a certificate of our own is valid: longer than a process lives, since nobody renews it.
+	selfSignedFor = 10 * 365 * 24 * time.Hour
 	// clockSkew is how far the clock of an API server may be behind ours.
 	clockSkew = time.Hour
 )
 
-// SelfSigned is a serving certificate for development: it is signed by itself, and lives in memory only.
+// SelfSigned is a serving certificate that is signed by itself and lives in memory only: for webhooks in development, and for
+// metrics whose readers trust anybody.
 type SelfSigned struct {
 	// CABundle is what the caBundle of a webhook configuration, or of a CRD's conversion, must hold for the API server to trust
 	// the server, PEM.
@@ -34,7 +35,7 @@ type SelfSigned struct {
 }
 
 // NewSelfSigned makes a certificate for the given names and IP addresses; none means localhost and the loopback addresses. It
-// is valid for a week and cannot sign others.
+// is valid for ten years and cannot sign others.
 func NewSelfSigned(hosts ...string) (*SelfSigned, error) {
 	if len(hosts) == 0 {
 		hosts = []string{"localhost", "127.0.0.1", "::1"}

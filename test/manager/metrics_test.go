@@ -120,7 +120,7 @@ func TestProbesOverTCP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := m.AddReadyzCheck("configmaps", manager.CacheSyncedCheck(m.GetCache(), &corev1.ConfigMap{})); err != nil {
+	if err := m.AddReadyzCheck("configmaps", manager.CacheSyncedCheck(m, &corev1.ConfigMap{})); err != nil {
 		t.Fatal(err)
 	}
 	if err := m.AddHealthzCheck("ping", healthz.Ping); err != nil {

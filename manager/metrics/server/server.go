@@ -207,7 +207,7 @@ func (s *server) secure(srv *http.Server) (watcher *certwatcher.CertWatcher, err
 		change(config)
 	}
 	if config.GetCertificate == nil && len(config.Certificates) == 0 && config.GetConfigForClient == nil {
-		if config.GetCertificate, watcher, err = s.certificate(); err != nil {
+		if watcher, err = s.certify(config); err != nil {
 			return nil, err
 		}
 	}

@@ -23,6 +23,8 @@ import (
 	"github.com/go-logr/logr"
 	"go.uber.org/goleak"
 	"k8s.io/client-go/rest"
+
+	"github.com/wherry-dev/wherry/webhook"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -258,13 +260,26 @@ func TestStopWaitsForRequestsUnderWayAMinuteAtMost(t *testing.T) {
 	}
 }
 
-// writePair puts a new certificate for localhost into dir.
-func writePair(t *testing.T, dir string) {
+// ownCertificate is a new one for localhost.
+func ownCertificate(t *testing.T) *tls.Certificate {
 	t.Helper()
-	c, err := selfSigned()
+	own, err := webhook.NewSelfSigned()
 	if err != nil {
 		t.Fatal(err)
 	}
+	config := &tls.Config{}
+	own.TLS(config)
+	c, err := config.GetCertificate(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// writePair puts a new certificate for localhost into dir.
+func writePair(t *testing.T, dir string) {
+	t.Helper()
+	c := ownCertificate(t)
 	key, err := x509.MarshalPKCS8PrivateKey(c.PrivateKey)
 	if err != nil {
 		t.Fatal(err)
@@ -301,10 +316,7 @@ func TestSecureServing(t *testing.T) {
 }
 
 func TestTLSOptsCertificateComesFirst(t *testing.T) {
-	own, err := selfSigned()
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := ownCertificate(t)
 	dir := t.TempDir()
 	writePair(t, dir)
 	_, client, stop := run(t, Options{SecureServing: true, CertDir: dir, TLSOpts: []func(*tls.Config){func(c *tls.Config) {
