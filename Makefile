@@ -13,7 +13,7 @@ RACE_SERVER := ./storage/...
 
 .DEFAULT_GOAL := help
 
-.PHONY: help run test test-root test-store test-server test-test test-bench race bench bench-storage api apiserver lint tidy
+.PHONY: help run test test-root test-store test-server test-test test-bench test-compat race bench bench-storage api compat apiserver lint tidy
 
 help: ## Say what each target does.
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,7 +22,7 @@ run: apiserver ## Run the ReplicaSet example on the embedded API server; Ctrl-C 
 	@go build -o bin/replicaset ./examples/replicaset
 	@$(SERVER) --data-dir $(DATA) --kubeconfig $(DATA)/kubeconfig exec -- bin/replicaset --sample
 
-test: test-root test-store test-test test-server test-bench api ## Run every module's tests (from an empty build cache: about 25 minutes on 2 cores).
+test: test-root test-store test-test test-server test-bench test-compat api ## Run every module's tests (from an empty build cache: about 25 minutes on 2 cores).
 
 test-root: ## Root module, with the race detector (2 minutes).
 	go test -race ./...
@@ -39,6 +39,10 @@ test-server: apiserver ## The embedded API server itself (5 minutes).
 test-bench: ## What runs on both libraries, such as turns on one lease (2 minutes).
 	cd test/bench && go test ./...
 
+test-compat: ## The module of controller-runtime's import paths: up to date, whole, and working (2 minutes).
+	cd test/apiparity && go test ./...
+	cd compat && go vet ./... && go test ./...
+
 race: ## Root module and storage engine, five times over with the race detector.
 	go test -race -count=5 ./...
 	cd test/apiserver && go test -race -count=5 -timeout 60m $(RACE_SERVER)
@@ -52,6 +56,9 @@ bench-storage: ## Measure the storage engine against etcd3, in one process; resu
 api: ## Compare our exported API with controller-runtime's, package by package; fail on a gap that is no listed exception.
 	@cd test/apiparity && go test ./... >/dev/null && go run . check -exceptions exceptions.txt -pending test/envtest $(CURDIR)/$(API) $(CURDIR) $(CURDIR)/test
 
+compat: ## Write compat's aliases anew, from the packages behind them.
+	@cd test/apiparity && go run . alias $(CURDIR)/$(API) $(CURDIR) $(CURDIR)/test $(CURDIR)/compat
+
 apiserver: ## Build the embedded API server into bin/ (first time: several minutes).
 	@cd test && go run ./envtest/build -o $(SERVER) >/dev/null
 
@@ -64,6 +71,7 @@ lint: ## gofmt and vet over every module, also for macOS and Windows.
 	cd test/apiserver && go vet ./...
 	cd test/apiparity && go vet ./...
 	cd test/bench && go vet ./...
+	cd compat && go vet ./...
 
 tidy: ## go mod tidy in every module.
-	@for m in . test test/apiserver test/apiparity test/bench; do (cd $$m && go mod tidy) || exit 1; done
+	@for m in . test test/apiserver test/apiparity test/bench compat; do (cd $$m && go mod tidy) || exit 1; done

@@ -7,11 +7,13 @@
 //
 //	apiparity list -dir DIR MODULE     print MODULE's API, one feature a line
 //	apiparity check GOLDEN DIR...      compare the modules in DIRs with a golden list
+//	apiparity alias GOLDEN ROOT TEST OUT  write the alias module into OUT
 //
 // The first DIR of check is the root module; paths are printed relative to it.
 // check fails on a missing feature that -exceptions does not list with a
 // reason, and on a listed one that is not missing. With -pending FOLDER, what
-// is missing in that folder's packages is counted but fails nothing.
+// is missing in that folder's packages is counted but fails nothing. ROOT and
+// TEST of alias are the root module and the one that holds envtest.
 //
 // DIR is a folder inside a Go module that can resolve MODULE's packages. A
 // feature is one exported const, var, func, type, method or struct field, with
@@ -63,8 +65,8 @@ var root string
 
 // relative rewrites an import path of upstream into a path relative to this
 // project's root module ("." for the root package).
-func relative(module, p string) string {
-	if module != upstream {
+func relative(p string) string {
+	if p != upstream && !strings.HasPrefix(p, upstream+"/") {
 		if p == root {
 			return "."
 		}
@@ -117,13 +119,18 @@ func main() {
 		if !check(have, fs.Arg(0), listed, *pending, *most) {
 			os.Exit(1)
 		}
+	case os.Args[1] == "alias" && fs.NArg() == 4:
+		if err := writeAliases(fs.Arg(0), fs.Arg(1), fs.Arg(2), fs.Arg(3)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 	default:
 		usage()
 	}
 }
 
 func usage() {
-	fmt.Fprintln(os.Stderr, "usage: apiparity list -dir DIR MODULE | apiparity check [-exceptions FILE] [-pending FOLDER] [-most N] GOLDEN DIR...")
+	fmt.Fprintln(os.Stderr, "usage: apiparity list -dir DIR MODULE | apiparity check [-exceptions FILE] [-pending FOLDER] [-most N] GOLDEN DIR... | apiparity alias GOLDEN ROOT TEST OUT")
 	os.Exit(2)
 }
 
@@ -185,7 +192,7 @@ func features(dir, module string) []string {
 }
 
 func packageFeatures(p printer, pkg *types.Package) []string {
-	prefix := "pkg " + relative(p.module, pkg.Path()) + ", "
+	prefix := "pkg " + relative(pkg.Path()) + ", "
 	var out []string
 	add := func(format string, args ...any) { out = append(out, prefix+fmt.Sprintf(format, args...)) }
 	for _, name := range pkg.Scope().Names() {
@@ -217,6 +224,9 @@ func (p printer) typeFeatures(o *types.TypeName, add func(string, ...any)) {
 	if !ok || named.Obj().Pkg() == nil || !p.own(named.Obj().Pkg()) {
 		add("type %s = %s", name, p.str(t))
 		return
+	}
+	if a, ok := o.Type().(*types.Alias); ok && handsOn(a, named) {
+		named = named.Origin()
 	}
 	if named.TypeArgs().Len() > 0 {
 		add("type %s = %s", name, p.str(t))
@@ -251,6 +261,20 @@ func (p printer) typeFeatures(o *types.TypeName, add func(string, ...any)) {
 	}
 }
 
+// handsOn reports whether a generic alias gives its own type parameters, in
+// their order, to the type it stands for, so that both have the same API.
+func handsOn(a *types.Alias, named *types.Named) bool {
+	if a.TypeParams().Len() == 0 || a.TypeParams().Len() != named.TypeArgs().Len() {
+		return false
+	}
+	for i := range a.TypeParams().Len() {
+		if named.TypeArgs().At(i) != a.TypeParams().At(i) {
+			return false
+		}
+	}
+	return true
+}
+
 // printer prints types in one spelling whatever the names of parameters and
 // type parameters, and whichever way aliases point.
 type printer struct {
@@ -277,7 +301,7 @@ func publicNames(module string, pkgs []*packages.Package) map[*types.TypeName]st
 				continue
 			}
 			if _, taken := names[named.Obj()]; !taken {
-				names[named.Obj()] = relative(module, p.PkgPath) + "." + n
+				names[named.Obj()] = relative(p.PkgPath) + "." + n
 			}
 		}
 	}
@@ -297,7 +321,7 @@ func (p printer) qualified(o *types.TypeName) string {
 	if !p.own(o.Pkg()) {
 		return o.Pkg().Path() + "." + o.Name()
 	}
-	r := relative(p.module, o.Pkg().Path())
+	r := relative(o.Pkg().Path())
 	if r == "cache/cacheapi" {
 		switch o.Name() {
 		case "Object", "IndexerFunc", "FieldIndexer":
