@@ -1,0 +1,12 @@
+// SPDX-FileCopyrightText: The Wherry Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package local_test
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
