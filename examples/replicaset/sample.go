@@ -46,6 +46,7 @@ The ReplicaSet default/web is there (%s), and this program keeps its pods. In an
   kubectl get pods --watch
   kubectl scale replicaset web --replicas=5
   kubectl delete pod -l app=web --wait=false    (each is replaced)
+  kubectl label pod --overwrite -l app=web app=debug    (a webhook warns, and each is replaced)
 
 No kubelet runs here: pods stay Pending. Ctrl-C stops the server and this program; the data stays.
 
