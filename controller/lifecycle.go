@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -74,7 +75,7 @@ func (c *controller[request]) Watch(src source.TypedSource[request]) error {
 		}
 	}
 	c.mu.Lock()
-	c.sources = append(c.sources, src)
+	c.sources = append(slices.DeleteFunc(c.sources, isOver[request]), src)
 	t := c.term
 	c.mu.Unlock()
 	if t == nil {
@@ -238,42 +239,32 @@ func (c *controller[request]) syncSource(ctx context.Context, t *term[request], 
 // startSource starts a source for the term.
 func (c *controller[request]) startSource(t *term[request], src source.TypedSource[request]) (source.Run, error) {
 	c.log.Info("Starting EventSource", "source", fmt.Sprintf("%v", src))
-	run, err := runSource(t.ctx, src, t.queue)
+	run, err := source.StartRun(t.ctx, src, t.queue)
 	if err != nil {
 		return nil, err
 	}
 	t.mu.Lock()
-	t.runs = append(t.runs, run)
+	t.runs = append(slices.DeleteFunc(t.runs, hasEnded), run)
 	t.mu.Unlock()
 	return run, nil
 }
 
-// runSource starts a source so that it can be waited for as well as it allows.
-func runSource[request comparable](ctx context.Context, src source.TypedSource[request], queue workqueue.TypedRateLimitingInterface[request]) (source.Run, error) {
-	if runner, ok := src.(source.TypedRunner[request]); ok {
-		return runner.StartRun(ctx, queue)
-	}
-	if err := src.Start(ctx, queue); err != nil {
-		return nil, err
-	}
-	foreign := foreignRun{wait: func(context.Context) error { return nil }}
-	if syncing, ok := src.(source.TypedSyncingSource[request]); ok {
-		foreign.wait = syncing.WaitForSync
-	}
-	return foreign, nil
+// isOver tells whether a source was for a time that has passed: one of
+// source.Until. Without forgetting those, a controller that is given watches
+// and loses them for days would grow.
+func isOver[request comparable](src source.TypedSource[request]) bool {
+	o, ok := src.(interface{ Over() bool })
+	return ok && o.Over()
 }
 
-// foreignRun is a run of a source that tells nothing about its end.
-type foreignRun struct{ wait func(context.Context) error }
-
-func (r foreignRun) WaitForSync(ctx context.Context) error { return r.wait(ctx) }
-func (r foreignRun) Done() <-chan struct{}                 { return closed }
-
-var closed = func() chan struct{} {
-	c := make(chan struct{})
-	close(c)
-	return c
-}()
+func hasEnded(r source.Run) bool {
+	select {
+	case <-r.Done():
+		return true
+	default:
+		return false
+	}
+}
 
 // stopPatience is how long the end of a term waits for each source to let go.
 // Those of package source do so at once; a source whose Start blocks may not.

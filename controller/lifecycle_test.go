@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -244,6 +245,89 @@ func TestLateWatch(t *testing.T) {
 		}
 		if err := c.Watch(source.Kind(nil, &corev1.Pod{}, &handler.TypedEnqueueRequestForObject[*corev1.Pod]{})); err == nil {
 			t.Error("a source without a cache is accepted")
+		}
+	})
+}
+
+// TestUntil wants one watch of a running controller to be taken away, whole,
+// and the others to go on.
+func TestUntil(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var n atomic.Int32
+		c := unmanaged(t, "until", counting(&n))
+		stays, kept := pods(t)
+		kept.Synced()
+		if err := c.Watch(stays); err != nil {
+			t.Fatal(err)
+		}
+		end := begin(t, c)
+		for round := range int32(3) { // one after another, as for tenants that come and go
+			goes, informer := pods(t)
+			ctx, unwatch := context.WithCancel(t.Context())
+			if err := c.Watch(source.Until(ctx, goes)); err != nil {
+				t.Fatal(err)
+			}
+			informer.Synced()
+			informer.Add(pod("p"))
+			synctest.Wait()
+			if n.Load() != 2*round+1 {
+				t.Errorf("round %d: %d reconciles, want %d", round, n.Load(), 2*round+1)
+			}
+			unwatch()
+			synctest.Wait()
+			if informer.Handlers() != 0 {
+				t.Errorf("round %d: %d handlers are left", round, informer.Handlers())
+			}
+			informer.Add(pod("q"))
+			kept.Add(pod("p"))
+			synctest.Wait()
+			if n.Load() != 2*round+2 {
+				t.Errorf("round %d: %d reconciles after the watch was taken away, want %d", round, n.Load(), 2*round+2)
+			}
+		}
+		last, informer := pods(t)
+		ctx, unwatch := context.WithCancel(t.Context())
+		defer unwatch()
+		if err := c.Watch(source.Until(ctx, last)); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if len(c.sources) != 2 || len(c.term.runs) != 2 {
+			t.Errorf("the controller remembers %d sources and %d runs, want the 2 that are left", len(c.sources), len(c.term.runs))
+		}
+		if err := end(); err != nil || kept.Handlers() != 0 || informer.Handlers() != 0 {
+			t.Errorf("Start returned %v, and %d and %d handlers are left", err, kept.Handlers(), informer.Handlers())
+		}
+	})
+}
+
+// TestUntilBeforeSync wants a watch that is taken away before it synced, or
+// before the controller started, not to hold the start up.
+func TestUntilBeforeSync(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var n atomic.Int32
+		c := unmanaged(t, "until before sync", counting(&n))
+		never, informer := pods(t)
+		ctx, unwatch := context.WithCancel(t.Context())
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := errors.Join(c.Watch(source.Until(ctx, never)), c.Watch(source.Until(over, never))); err != nil {
+			t.Fatal(err)
+		}
+		end := begin(t, c)
+		if testutil.ToFloat64(c.metrics.workers) != 0 {
+			t.Error("it works before its source has synced")
+		}
+		unwatch()
+		synctest.Wait()
+		if testutil.ToFloat64(c.metrics.workers) == 0 {
+			t.Error("the watch that was taken away holds the start up")
+		}
+		if err := end(); err != nil || informer.Handlers() != 0 {
+			t.Errorf("Start returned %v, and %d handlers are left", err, informer.Handlers())
+		}
+		if err := errors.Join(c.Watch(source.Until[reconcile.Request](ctx, nil)), c.Watch(source.Until(nil, never))); err == nil || !strings.Contains(err.Error(), "source is nil") || !strings.Contains(err.Error(), "context is nil") {
+			t.Errorf("mistakes are answered with %v", err)
 		}
 	})
 }

@@ -36,27 +36,6 @@ type TypedSyncingSource[request comparable] interface {
 	WaitForSync(ctx context.Context) error
 }
 
-// Run is one start of a source.
-type Run interface {
-	// WaitForSync blocks until everything that was there when the source was
-	// started is queued, or until the context ends; then it tells why that
-	// took so long.
-	WaitForSync(ctx context.Context) error
-
-	// Done is closed when, after its context ended, the run has let go of
-	// everything: no event will be delivered any more and its goroutines are
-	// gone.
-	Done() <-chan struct{}
-}
-
-// TypedRunner is a TypedSource that can be started more than once, and waited
-// for each time. Kind, Informer and Channel are runners; a controller prefers
-// StartRun to Start.
-type TypedRunner[request comparable] interface {
-	TypedSource[request]
-	StartRun(context.Context, workqueue.TypedRateLimitingInterface[request]) (Run, error)
-}
-
 // Func is a Source that is a function.
 type Func = TypedFunc[reconcile.Request]
 
