@@ -21,6 +21,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 )
@@ -261,6 +262,34 @@ func TestBadEvents(t *testing.T) {
 	if got := len(s.requests); got != 0 {
 		t.Errorf("%d requests, want none", got)
 	}
+}
+
+// An object that names its kind can be told of, as with client-go's recorder: the lease of an election is of a kind that the
+// program's scheme has no other need of.
+func TestKindOutsideTheScheme(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		config := &rest.Config{Host: "http://server.test", QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
+		r, err := New(config, Options{HTTPClient: &http.Client{Transport: s}, Log: logr.Discard(), Scheme: runtime.NewScheme()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		var done sync.WaitGroup
+		done.Go(func() { r.Run(ctx) })
+		defer done.Wait()
+		defer cancel()
+		named := pod("named")
+		named.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
+		for _, p := range []*corev1.Pod{named, pod("nameless")} {
+			r.GetEventRecorder("web").Eventf(p, nil, corev1.EventTypeNormal, "R", "Act", "m")
+			r.GetEventRecorderFor("web").Event(p, corev1.EventTypeNormal, "R", "m")
+		}
+		synctest.Wait()
+		if got := s.count("POST"); got != 2 {
+			t.Errorf("%d events were sent, want the 2 about the object that names its kind", got)
+		}
+	})
 }
 
 func TestBroadcasterOfTheProgram(t *testing.T) {

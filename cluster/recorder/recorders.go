@@ -134,6 +134,9 @@ func (r *Recorders) refer(obj runtime.Object) (*corev1.ObjectReference, error) {
 		return ref.DeepCopy(), nil
 	}
 	gvk, err := apiutil.GVKForObject(obj, r.scheme)
+	if runtime.IsNotRegisteredError(err) && obj.GetObjectKind().GroupVersionKind().Kind != "" {
+		gvk, err = obj.GetObjectKind().GroupVersionKind(), nil // not the scheme's, but the object names it
+	}
 	if err != nil {
 		return nil, err
 	}
