@@ -108,6 +108,7 @@ func newCache(config *rest.Config, opts Options) (*informerCache, error) {
 		newInformer: opts.NewInformer, stopUnusedAfter: opts.StopUnusedInformersAfter, log: log.Log.WithName("cache"),
 		entries: map[entryKey]*entry{}, started: make(chan struct{}),
 	}
+	c.kinds.cache = c
 	if c.config.UserAgent == "" {
 		c.config.UserAgent = rest.DefaultKubernetesUserAgent()
 	}
@@ -153,23 +154,24 @@ func (c *informerCache) mapping(gvk schema.GroupVersionKind) (*meta.RESTMapping,
 
 // Get reads the object with the given key into obj.
 func (c *informerCache) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-	k, err := c.kinds.ofObject(obj, c.scheme)
+	k, err := c.kinds.ofObject(obj)
 	if err != nil {
 		return err
 	}
-	return c.get(ctx, k, key, obj, opts)
+	return k.Get(ctx, key, obj, opts...)
 }
 
-// GetOfKind is Get for a caller that knows the kind.
-func (c *informerCache) GetOfKind(ctx context.Context, gvk schema.GroupVersionKind, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-	return c.get(ctx, c.kinds.known(gvk, obj), key, obj, opts)
+// OfKind returns what reads a kind in one form.
+func (c *informerCache) OfKind(gvk schema.GroupVersionKind, form apiutil.Form) client.Reader {
+	return c.kinds.named(gvk, form)
 }
 
-func (c *informerCache) get(ctx context.Context, k *kind, key client.ObjectKey, obj client.Object, opts []client.GetOption) error {
+// Get reads the object with the given key into obj.
+func (k *kind) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 	s := k.live()
 	if s == nil {
 		var err error
-		if s, err = c.await(ctx, k, need{example: obj, form: k.form, namespace: key.Namespace}); err != nil {
+		if s, err = k.await(ctx, key.Namespace, obj); err != nil {
 			return err
 		}
 	}
@@ -180,21 +182,23 @@ func (c *informerCache) get(ctx context.Context, k *kind, key client.ObjectKey, 
 	return p.get(ctx, key, obj, opts)
 }
 
+// await waits for what a Get in a namespace needs.
+func (k *kind) await(ctx context.Context, namespace string, obj client.Object) (*set, error) {
+	return k.cache.await(ctx, k, need{example: obj, form: k.form, namespace: namespace})
+}
+
 // List reads the objects that opts select into list.
 func (c *informerCache) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
-	k, err := c.kinds.ofList(list, c.scheme)
+	k, err := c.kinds.ofList(list)
 	if err != nil {
 		return err
 	}
-	return c.list(ctx, k, list, opts)
+	return k.List(ctx, list, opts...)
 }
 
-// ListOfKind is List for a caller that knows the kind of the items.
-func (c *informerCache) ListOfKind(ctx context.Context, gvk schema.GroupVersionKind, list client.ObjectList, opts ...client.ListOption) error {
-	return c.list(ctx, c.kinds.known(gvk, list), list, opts)
-}
-
-func (c *informerCache) list(ctx context.Context, k *kind, list client.ObjectList, opts []client.ListOption) error {
+// List reads the objects that opts select into list.
+func (k *kind) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	c := k.cache
 	var o client.ListOptions
 	o.ApplyOptions(opts)
 	s := k.live()
@@ -310,7 +314,7 @@ func (c *informerCache) entriesOf(gk schema.GroupKind) []*entry {
 
 // GetInformer returns the informer of obj's kind.
 func (c *informerCache) GetInformer(ctx context.Context, obj client.Object, opts ...InformerGetOption) (Informer, error) {
-	k, err := c.kinds.ofObject(obj, c.scheme)
+	k, err := c.kinds.ofObject(obj)
 	if err != nil {
 		return nil, err
 	}
@@ -323,7 +327,7 @@ func (c *informerCache) GetInformerForKind(ctx context.Context, gvk schema.Group
 	if err != nil {
 		return nil, fmt.Errorf("get the informer of %s: register the kind with the cache's scheme or use GetInformer: %w", gvk, err)
 	}
-	return c.informer(ctx, c.kinds.known(gvk, obj), obj, opts)
+	return c.informer(ctx, c.kinds.named(gvk, apiutil.FormOf(obj)), obj, opts)
 }
 
 func (c *informerCache) informer(ctx context.Context, k *kind, example runtime.Object, opts []InformerGetOption) (Informer, error) {
@@ -359,7 +363,7 @@ func (c *informerCache) isStarted() bool {
 
 // IndexField adds an index. It never waits for the kind to be filled.
 func (c *informerCache) IndexField(_ context.Context, obj client.Object, field string, values client.IndexerFunc) error {
-	k, err := c.kinds.ofObject(obj, c.scheme)
+	k, err := c.kinds.ofObject(obj)
 	if err != nil {
 		return err
 	}
@@ -378,7 +382,7 @@ func (c *informerCache) IndexField(_ context.Context, obj client.Object, field s
 
 // RemoveInformer stops the informer of obj's kind and forgets it.
 func (c *informerCache) RemoveInformer(_ context.Context, obj client.Object) error {
-	k, err := c.kinds.ofObject(obj, c.scheme)
+	k, err := c.kinds.ofObject(obj)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ package cache
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,7 +18,25 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/wherry-dev/wherry/client"
+	"github.com/wherry-dev/wherry/client/apiutil"
 )
+
+// TestNamesAtTheirLimits reads a key of the greatest length, and nil pointers of types that are known.
+func TestNamesAtTheirLimits(t *testing.T) {
+	within(t, func(t *testing.T) {
+		s := newServer()
+		namespace, name := strings.Repeat("n", 63), strings.Repeat("m", 253)
+		s.put(t, object("configmaps", namespace, name, map[string]any{"data": map[string]any{"k": "v"}}))
+		r := newRig(t, Options{}, s)
+		for range 2 { // the second time through what the first remembered
+			want(t, r.get(t, namespace, name).Data["k"], "v")
+			want(t, apierrors.IsNotFound(r.cache.Get(t.Context(), key(namespace, name[1:]), configMap("", ""))), true)
+			want(t, errors.Is(r.cache.Get(t.Context(), key(namespace, name), (*corev1.ConfigMap)(nil)), apiutil.ErrNilObject), true)
+			want(t, errors.Is(r.client.Get(t.Context(), key(namespace, name), (*corev1.ConfigMap)(nil)), apiutil.ErrNilObject), true)
+			want(t, errors.Is(r.client.List(t.Context(), (*corev1.ConfigMapList)(nil)), apiutil.ErrNilObject), true)
+		}
+	})
+}
 
 func TestReadsInAllForms(t *testing.T) {
 	for _, stream := range []bool{true, false} {

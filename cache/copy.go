@@ -20,7 +20,7 @@ import (
 // shape knows how to copy objects of one Go struct type from one place in memory to another. It is made
 // once per type.
 type shape struct {
-	typ reflect.Type // the struct, not the pointer
+	typ, ptr reflect.Type // the struct and a pointer to it
 	// deepInto is the type's generated DeepCopyInto, bound once; nil when the type has none.
 	deepInto func(in, out unsafe.Pointer)
 }
@@ -32,7 +32,7 @@ func shapeOf(t reflect.Type) *shape {
 	if s, ok := shapes.Load(t); ok {
 		return s.(*shape)
 	}
-	s, _ := shapes.LoadOrStore(t, &shape{typ: t, deepInto: bindDeepCopyInto(t)})
+	s, _ := shapes.LoadOrStore(t, &shape{typ: t, ptr: reflect.PointerTo(t), deepInto: bindDeepCopyInto(t)})
 	return s.(*shape)
 }
 
@@ -53,12 +53,12 @@ func bindDeepCopyInto(t reflect.Type) func(in, out unsafe.Pointer) {
 }
 
 // deep copies in over out, whatever out held. Both point to values of the shape's type.
-func (s *shape) deep(in runtime.Object, inPtr, out unsafe.Pointer) {
+func (s *shape) deep(in any, inPtr, out unsafe.Pointer) {
 	if s.deepInto != nil {
 		s.deepInto(inPtr, out)
 		return
 	}
-	reflect.NewAt(s.typ, out).Elem().Set(reflect.ValueOf(in.DeepCopyObject()).Elem())
+	reflect.NewAt(s.typ, out).Elem().Set(reflect.ValueOf(in.(runtime.Object).DeepCopyObject()).Elem())
 }
 
 // flat makes *out a copy of the struct in that shares everything below it.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -110,6 +111,7 @@ func (e *entry) newSet(example runtime.Object, mapping *meta.RESTMapping) (*set,
 		entry: e, form: form, mapping: mapping, byNS: map[string]*part{},
 		scopeName: mapping.Scope.Name(), namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace,
 	}
+	shape := shapeOf(reflect.TypeOf(example).Elem())
 	scopes, err := e.cache.settings.scopes(e.gvk, e.family, s.namespaced)
 	if err != nil {
 		return nil, err
@@ -119,7 +121,7 @@ func (e *entry) newSet(example runtime.Object, mapping *meta.RESTMapping) (*set,
 			set: s, scope: sc, store: newStore(), overlay: newOverlay(e.cache.tick),
 			kick: make(chan struct{}, 1), tm: typeMetaOf(e.gvk),
 		}
-		p.reader = CacheReader{indexer: p.store, groupVersionKind: e.gvk, scopeName: s.scopeName, disableDeepCopy: sc.share}
+		p.reader = CacheReader{indexer: p.store, groupVersionKind: e.gvk, scopeName: s.scopeName, disableDeepCopy: sc.share, shape: shape}
 		if p.source, err = newSource(e.cache, example, form, e.gvk, mapping, &p.scope); err != nil {
 			return nil, err
 		}
@@ -144,8 +146,10 @@ func (s *set) partFor(namespace string) *part {
 	if !s.namespaced {
 		return s.all
 	}
-	if p := s.byNS[namespace]; p != nil {
-		return p
+	if len(s.byNS) > 0 {
+		if p := s.byNS[namespace]; p != nil {
+			return p
+		}
 	}
 	return s.all
 }

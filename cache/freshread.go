@@ -21,13 +21,14 @@ import (
 // get reads one object from the part: from the store, or from what the overlay knows better.
 func (p *part) get(ctx context.Context, key client.ObjectKey, out client.Object, opts []client.GetOption) error {
 	p.counts.reads.Add(1)
+	shared := p.reader.sharedGet(opts)
 	if p.overlay.empty() {
-		return p.reader.Get(ctx, key, out, opts...)
+		return p.reader.read(key, out, shared)
 	}
 	var o client.GetOptions
 	o.ApplyOptions(opts)
 	if o.DisableReadYourWritesConsistency {
-		return p.reader.Get(ctx, key, out, opts...)
+		return p.reader.read(key, out, shared)
 	}
 	obj, err := p.freshest(ctx, p.reader.storeKey(key))
 	if err != nil {
@@ -36,7 +37,7 @@ func (p *part) get(ctx context.Context, key client.ObjectKey, out client.Object,
 	if obj == nil {
 		return p.reader.notFound(key)
 	}
-	return p.reader.emit(obj, out, p.reader.sharedGet(opts))
+	return p.reader.emit(obj, out, shared)
 }
 
 // freshest returns the newest object known under key, or nil.

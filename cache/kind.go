@@ -18,10 +18,12 @@ import (
 	"github.com/wherry-dev/wherry/client/apiutil"
 )
 
-// kind is what a read needs to know of a kind in one form: resolved once, then found by one look-up.
+// kind reads the objects of a kind in one form. It is what a read needs to know of them: resolved once, then found
+// by one look-up, here or in a client.
 type kind struct {
-	gvk  schema.GroupVersionKind
-	form apiutil.Form
+	cache *informerCache
+	gvk   schema.GroupVersionKind
+	form  apiutil.Form
 	// entry is the kind's entry, if it has one.
 	entry atomic.Pointer[entry]
 }
@@ -46,6 +48,7 @@ func (k *kind) live() *set {
 type kindTable struct {
 	byType sync.Map // reflect.Type → *kind
 	byName sync.Map // kindName → *kind
+	cache  *informerCache
 }
 
 type kindName struct {
@@ -54,57 +57,26 @@ type kindName struct {
 }
 
 // ofObject tells the kind of an object.
-func (t *kindTable) ofObject(obj runtime.Object, scheme *runtime.Scheme) (*kind, error) {
-	typ := reflect.TypeOf(obj)
-	if k, ok := t.byType.Load(typ); ok {
-		return k.(*kind), nil
-	}
-	gvk, err := apiutil.GVKForObject(obj, scheme)
-	if err != nil {
-		return nil, err
-	}
-	k := t.named(gvk, apiutil.FormOf(obj))
-	t.remember(typ, k, scheme)
-	return k, nil
+func (t *kindTable) ofObject(obj runtime.Object) (*kind, error) {
+	return t.find(obj, func(gvk schema.GroupVersionKind) schema.GroupVersionKind { return gvk })
 }
 
 // ofList tells the kind of a list's items.
-func (t *kindTable) ofList(list runtime.Object, scheme *runtime.Scheme) (*kind, error) {
-	typ := reflect.TypeOf(list)
-	if k, ok := t.byType.Load(typ); ok {
+func (t *kindTable) ofList(list runtime.Object) (*kind, error) { return t.find(list, apiutil.ItemKind) }
+
+func (t *kindTable) find(obj runtime.Object, kindOf func(schema.GroupVersionKind) schema.GroupVersionKind) (*kind, error) {
+	if k, ok := t.byType.Load(reflect.TypeOf(obj)); ok && !apiutil.IsNil(obj) {
 		return k.(*kind), nil
 	}
-	gvk, err := apiutil.GVKForObject(list, scheme)
+	gvk, err := apiutil.GVKForObject(obj, t.cache.scheme)
 	if err != nil {
 		return nil, err
 	}
-	k := t.named(apiutil.ItemKind(gvk), apiutil.FormOf(list))
-	t.remember(typ, k, scheme)
+	k := t.named(kindOf(gvk), apiutil.FormOf(obj))
+	if apiutil.TypeTellsKind(obj, t.cache.scheme) { // else the object's own TypeMeta decides each time
+		t.byType.Store(reflect.TypeOf(obj), k)
+	}
 	return k, nil
-}
-
-// remember files a Go type that means one kind only.
-func (t *kindTable) remember(typ reflect.Type, k *kind, scheme *runtime.Scheme) {
-	if k.form != apiutil.Typed {
-		return
-	}
-	if kinds, _, err := scheme.ObjectKinds(reflect.New(typ.Elem()).Interface().(runtime.Object)); err == nil && len(kinds) > 1 {
-		return // the object's own TypeMeta decides each time
-	}
-	t.byType.Store(typ, k)
-}
-
-// known returns the kind that a caller has resolved, for an object or a list.
-func (t *kindTable) known(gvk schema.GroupVersionKind, obj runtime.Object) *kind {
-	typ := reflect.TypeOf(obj)
-	if k, ok := t.byType.Load(typ); ok && k.(*kind).gvk == gvk {
-		return k.(*kind)
-	}
-	k := t.named(gvk, apiutil.FormOf(obj))
-	if k.form == apiutil.Typed {
-		t.byType.LoadOrStore(typ, k)
-	}
-	return k
 }
 
 func (t *kindTable) named(gvk schema.GroupVersionKind, form apiutil.Form) *kind {
@@ -112,7 +84,7 @@ func (t *kindTable) named(gvk schema.GroupVersionKind, form apiutil.Form) *kind 
 	if k, ok := t.byName.Load(name); ok {
 		return k.(*kind)
 	}
-	k, _ := t.byName.LoadOrStore(name, &kind{gvk: gvk, form: form})
+	k, _ := t.byName.LoadOrStore(name, &kind{cache: t.cache, gvk: gvk, form: form})
 	return k.(*kind)
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"reflect"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,32 +34,52 @@ type CacheReader struct {
 
 	// disableDeepCopy makes reads share objects with the indexer unless a call says otherwise.
 	disableDeepCopy bool
+
+	// shape is that of the objects in the indexer, if it is known.
+	shape *shape
 }
 
 var _ client.Reader = (*CacheReader)(nil)
 
 // Get copies the object under key into out, or fails with a NotFound error.
 func (r *CacheReader) Get(_ context.Context, key client.ObjectKey, out client.Object, opts ...client.GetOption) error {
-	shared := r.disableDeepCopy
-	if len(opts) > 0 {
-		shared = r.sharedGet(opts)
+	return r.read(key, out, r.sharedGet(opts))
+}
+
+func (r *CacheReader) read(key client.ObjectKey, out client.Object, shared bool) error {
+	var obj any
+	if s, ok := r.indexer.(*store); ok {
+		namespace := key.Namespace
+		if r.scopeName == apimeta.RESTScopeNameRoot {
+			namespace = ""
+		}
+		obj = s.named(namespace, key.Name)
+	} else {
+		var err error
+		if obj, _, err = r.indexer.GetByKey(r.storeKey(key)); err != nil {
+			return err
+		}
 	}
-	obj, exists, err := r.indexer.GetByKey(r.storeKey(key))
-	if err != nil {
-		return err
-	}
-	if !exists {
+	if obj == nil {
 		return r.notFound(key)
 	}
 	return r.emit(obj, out, shared)
 }
 
+// sharedGet tells whether a Get shares objects. The common cases cost no allocation.
 func (r *CacheReader) sharedGet(opts []client.GetOption) bool {
-	if len(opts) == 1 {
+	switch len(opts) {
+	case 0:
+		return r.disableDeepCopy
+	case 1:
 		if share, ok := opts[0].(client.UnsafeDisableDeepCopyOption); ok {
-			return bool(share) // the common case, without an allocation
+			return bool(share)
 		}
 	}
+	return r.sharedBy(opts)
+}
+
+func (r *CacheReader) sharedBy(opts []client.GetOption) bool {
 	var o client.GetOptions
 	o.ApplyOptions(opts)
 	if o.UnsafeDisableDeepCopy != nil {
@@ -116,7 +137,16 @@ func (r *CacheReader) find(q *query) ([]stored, bool, error) {
 
 // emit gives a found object to the caller.
 func (r *CacheReader) emit(obj any, out client.Object, shared bool) error {
-	return copyTo(obj.(runtime.Object), out, r.groupVersionKind, shared)
+	s := r.shape
+	switch {
+	case s == nil || reflect.TypeOf(obj) != s.ptr || reflect.TypeOf(out) != s.ptr:
+		return copyTo(obj.(runtime.Object), out, r.groupVersionKind, shared)
+	case shared:
+		reflect.ValueOf(out).Elem().Set(reflect.ValueOf(obj).Elem())
+	default:
+		s.deep(obj, pointerTo(obj), pointerTo(out))
+	}
+	return nil
 }
 
 func (r *CacheReader) emitList(found []stored, more bool, out client.ObjectList, shared bool) error {

@@ -416,18 +416,18 @@ func TestOtherListShapes(t *testing.T) {
 		r := newRig(t, Options{}, s)
 		list := &pointerList{}
 		list.SetGroupVersionKind(apiutil.ListKind(configMapKind))
-		if err := r.cache.ListOfKind(t.Context(), configMapKind, list); err != nil {
+		if err := r.cache.OfKind(configMapKind, apiutil.Typed).List(t.Context(), list); err != nil {
 			t.Fatal(err)
 		}
 		want(t, list.Items[0].Data["k"], "v")
 		list.Items[0].Data["k"] = "changed"
 		want(t, r.get(t, "a", "m").Data["k"], "v")
-		if err := r.cache.ListOfKind(t.Context(), configMapKind, list, client.UnsafeDisableDeepCopy); err != nil {
+		if err := r.cache.OfKind(configMapKind, apiutil.Typed).List(t.Context(), list, client.UnsafeDisableDeepCopy); err != nil {
 			t.Fatal(err)
 		}
 		want(t, list.Items[0] == onlyPart(t, r, "ConfigMap").store.get("a/m"), true)
 		wrong := &corev1.PodList{}
-		if err := r.cache.ListOfKind(t.Context(), configMapKind, wrong); err == nil {
+		if err := r.cache.OfKind(configMapKind, apiutil.Typed).List(t.Context(), wrong); err == nil {
 			t.Fatal("ConfigMaps were listed as Pods")
 		}
 	})

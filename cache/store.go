@@ -153,6 +153,23 @@ func (s *store) get(key string) any {
 	return nil
 }
 
+// named returns the object with a name, in a namespace unless that is empty, or nil. Unlike get it needs no key in memory
+// of its own.
+func (s *store) named(namespace, name string) (obj any) {
+	var room [96]byte // most keys fit
+	key := append(room[:0], namespace...)
+	if namespace != "" {
+		key = append(key, '/')
+	}
+	key = append(key, name...)
+	s.mu.RLock()
+	if it := s.items[string(key)]; it != nil {
+		obj = it.obj
+	}
+	s.mu.RUnlock()
+	return obj
+}
+
 // getAt returns the object under key, or nil, and the version it was seen at.
 func (s *store) getAt(key string) (obj any, version string) {
 	s.mu.RLock()
@@ -264,7 +281,7 @@ func (s *store) Resync() error { return nil }
 func (s *store) Index(name string, obj any) ([]any, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	x, err := s.named(name)
+	x, err := s.indexNamed(name)
 	if err != nil {
 		return nil, err
 	}
@@ -287,7 +304,7 @@ func (s *store) Index(name string, obj any) ([]any, error) {
 func (s *store) IndexKeys(name, value string) ([]string, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	x, err := s.named(name)
+	x, err := s.indexNamed(name)
 	if err != nil {
 		return nil, err
 	}
@@ -315,7 +332,7 @@ func (s *store) ListIndexFuncValues(name string) []string {
 func (s *store) ByIndex(name, value string) ([]any, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	x, err := s.named(name)
+	x, err := s.indexNamed(name)
 	if err != nil {
 		return nil, err
 	}
@@ -352,8 +369,8 @@ func (s *store) AddIndexers(more toolscache.Indexers) error {
 	return nil
 }
 
-// named returns a registered index. The caller holds the lock.
-func (s *store) named(name string) (*index, error) {
+// indexNamed returns a registered index. The caller holds the lock.
+func (s *store) indexNamed(name string) (*index, error) {
 	if x := s.indexes[name]; x != nil {
 		return x, x.fault()
 	}

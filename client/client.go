@@ -69,13 +69,13 @@ type CacheOptions struct {
 // NewClientFunc makes a client; managers take one.
 type NewClientFunc func(config *rest.Config, options Options) (Client, error)
 
-// KindReader is a Reader that takes the kind which its caller has already resolved, so that it is resolved once per call.
-// A client calls these two methods instead of Get and List where CacheOptions.Reader has them. kind is that of the object,
-// for a list that of the items.
+// KindReader is a Reader that hands out readers of one kind. A client whose CacheOptions.Reader has it asks once for each
+// Go type, so that neither resolves a kind again for a type that it has read.
 type KindReader interface {
 	Reader
-	GetOfKind(ctx context.Context, kind schema.GroupVersionKind, key ObjectKey, obj Object, opts ...GetOption) error
-	ListOfKind(ctx context.Context, kind schema.GroupVersionKind, list ObjectList, opts ...ListOption) error
+	// OfKind returns what reads objects of a kind, and lists of them, in one form. It does not block and is good for as
+	// long as the reader is.
+	OfKind(kind schema.GroupVersionKind, form apiutil.Form) Reader
 }
 
 // New makes a client of the API server that config tells. It sends nothing. config and options are copied; the caller
@@ -110,8 +110,9 @@ type client struct {
 	uncachedGVKs      map[schema.GroupVersionKind]struct{}
 	cacheUnstructured bool
 
-	// cacheOfKind is cache if it takes resolved kinds, else nil.
+	// cacheOfKind is cache if it hands out readers of one kind, else nil. bound remembers those.
 	cacheOfKind KindReader
+	bound       readerTable
 }
 
 var _ WithWatch = (*client)(nil)
@@ -238,6 +239,18 @@ func (c *client) form(form apiutil.Form) *formClient {
 	}[form]
 }
 
+// bind returns what reads objects or lists of obj's Go type from the cache. item is the kind of the object or items.
+func (c *client) bind(obj runtime.Object, item schema.GroupVersionKind, form apiutil.Form) Reader {
+	if c.cacheOfKind == nil {
+		return c.cache
+	}
+	r := c.cacheOfKind.OfKind(item, form)
+	if apiutil.TypeTellsKind(obj, c.scheme) {
+		c.bound.remember(obj, r)
+	}
+	return r
+}
+
 // Scheme returns the client's scheme.
 func (c *client) Scheme() *runtime.Scheme { return c.scheme }
 
@@ -256,34 +269,39 @@ func (c *client) IsObjectNamespaced(obj runtime.Object) (bool, error) {
 
 // Get reads an object, from the cache unless its kind or form bypasses it.
 func (c *client) Get(ctx context.Context, key ObjectKey, obj Object, opts ...GetOption) error {
-	form, kind, err := c.pick(obj)
-	switch {
-	case err != nil:
-		return err
-	case c.bypassesCache(kind, form.form):
-		return form.get(ctx, kind, key, obj, opts)
-	case c.cacheOfKind != nil:
-		return c.cacheOfKind.GetOfKind(ctx, kind, key, obj, opts...)
-	default:
-		return c.cache.Get(ctx, key, obj, opts...)
+	if r := c.bound.of(obj); r != nil {
+		return r.Get(ctx, key, obj, opts...)
 	}
+	return c.firstGet(ctx, key, obj, opts)
+}
+
+// firstGet is Get for an object whose Go type is bound to no reader: not yet, or because its reads are live or the type
+// does not tell the kind.
+func (c *client) firstGet(ctx context.Context, key ObjectKey, obj Object, opts []GetOption) error {
+	form, kind, err := c.pick(obj)
+	if err != nil {
+		return err
+	}
+	if c.bypassesCache(kind, form.form) {
+		return form.get(ctx, kind, key, obj, opts)
+	}
+	return c.bind(obj, kind, form.form).Get(ctx, key, obj, opts...)
 }
 
 // List reads a list, from the cache unless the kind of its items or its form bypasses it.
 func (c *client) List(ctx context.Context, list ObjectList, opts ...ListOption) error {
+	if r := c.bound.of(list); r != nil {
+		return r.List(ctx, list, opts...)
+	}
 	form, kind, err := c.pick(list)
 	if err != nil {
 		return err
 	}
 	item := apiutil.ItemKind(kind)
-	switch {
-	case c.bypassesCache(item, form.form):
+	if c.bypassesCache(item, form.form) {
 		return form.list(ctx, item, list, opts)
-	case c.cacheOfKind != nil:
-		return c.cacheOfKind.ListOfKind(ctx, item, list, opts...)
-	default:
-		return c.cache.List(ctx, list, opts...)
 	}
+	return c.bind(list, item, form.form).List(ctx, list, opts...)
 }
 
 // Status returns a writer of the status sub-resource.

@@ -4,10 +4,11 @@
 package client
 
 import (
-	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -114,33 +115,60 @@ func TestDeleteAllOfPassesTheGate(t *testing.T) {
 	if w.Verb != VerbDeleteAllOf || w.List == nil || w.List.LabelSelector.String() != "l=1" || w.Namespace != "a" || !w.DisableReadYourWrites {
 		t.Errorf("%+v", w)
 	}
-	// Reads go to the cache with the kind that was resolved once.
-	if err := c.Get(t.Context(), ObjectKey{Namespace: "a", Name: "p"}, &corev1.Pod{}, DisableReadYourWritesConsistency); err != nil {
-		t.Fatal(err)
+}
+
+// A kind is resolved once for each Go type that tells it, and each time for those that carry it.
+func TestKindIsResolvedOnce(t *testing.T) {
+	scheme := runtime.NewScheme()
+	scheme.AddKnownTypes(corev1.SchemeGroupVersion, &corev1.Pod{}, &corev1.PodList{})
+	for _, kind := range []string{"Left", "Right"} { // one type for two kinds
+		scheme.AddKnownTypeWithName(corev1.SchemeGroupVersion.WithKind(kind), &corev1.Secret{})
 	}
-	if err := c.List(t.Context(), &corev1.PodList{}); err != nil {
-		t.Fatal(err)
+	cache := &gatedCache{}
+	c := newServer(t).client(Options{Scheme: scheme, Cache: &CacheOptions{Reader: cache}})
+	key := ObjectKey{Namespace: "a", Name: "p"}
+	meta := func(kind string) *metav1.PartialObjectMetadata {
+		return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: kind}}
 	}
-	if len(cache.kinds) != 2 || cache.kinds[0] != "Pod" || cache.kinds[1] != "Pod" || len(cache.asked) != 0 {
-		t.Errorf("asked for %v and %v", cache.kinds, cache.asked)
+	two := func(kind string) *corev1.Secret {
+		return &corev1.Secret{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: kind}}
+	}
+	for _, obj := range []Object{&corev1.Pod{}, &corev1.Pod{}, meta("Pod"), meta("Secret"), two("Left"), two("Right")} {
+		if err := c.Get(t.Context(), key, obj, DisableReadYourWritesConsistency); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if err := c.List(t.Context(), &corev1.PodList{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{"Pod typed", "Pod metadata", "Secret metadata", "Left typed", "Right typed", "Pod typed"}
+	if !slices.Equal(cache.kinds, want) || len(cache.ofKind.asked) != 8 || len(cache.asked) != 0 {
+		t.Errorf("asked for %q, then %q and past them %q", cache.kinds, cache.ofKind.asked, cache.asked)
+	}
+	if err := c.Get(t.Context(), key, (*corev1.Pod)(nil)); !errors.Is(err, apiutil.ErrNilObject) {
+		t.Errorf("a nil pointer of a known type: %v", err)
+	}
+	if err := c.List(t.Context(), (*corev1.PodList)(nil)); !errors.Is(err, apiutil.ErrNilObject) {
+		t.Errorf("a nil list of a known type: %v", err)
+	}
+	if err := c.Get(t.Context(), key, nil); !errors.Is(err, apiutil.ErrNilObject) {
+		t.Errorf("nil: %v", err)
 	}
 }
 
-// gatedCache is a cache that takes resolved kinds and hears of writes.
+// gatedCache is a cache that hands out readers of one kind and hears of writes.
 type gatedCache struct {
 	recordingCache
 	testGate
-	kinds []string
+	kinds  []string
+	ofKind recordingCache
 }
 
-func (g *gatedCache) GetOfKind(_ context.Context, kind schema.GroupVersionKind, _ ObjectKey, _ Object, _ ...GetOption) error {
-	g.kinds = append(g.kinds, kind.Kind)
-	return nil
-}
-
-func (g *gatedCache) ListOfKind(_ context.Context, kind schema.GroupVersionKind, _ ObjectList, _ ...ListOption) error {
-	g.kinds = append(g.kinds, kind.Kind)
-	return nil
+func (g *gatedCache) OfKind(kind schema.GroupVersionKind, form apiutil.Form) Reader {
+	g.kinds = append(g.kinds, kind.Kind+" "+form.String())
+	return &g.ofKind
 }
 
 // The default scheme knows the types of k8s.io/api without anyone registering them, and a scheme of one's own does not.

@@ -80,6 +80,11 @@ func ExampleGVKForObject() {
 	// true
 }
 
+func ExampleTypeTellsKind() {
+	fmt.Println(apiutil.TypeTellsKind(&corev1.Pod{}, nil), apiutil.TypeTellsKind(&unstructured.Unstructured{}, nil))
+	// Output: true false
+}
+
 func ExampleIsObjectNamespaced() {
 	mapper, err := apiutil.NewDynamicRESTMapper(config, httpClient)
 	must(err)

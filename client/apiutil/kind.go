@@ -55,6 +55,20 @@ func GVKForObject(obj runtime.Object, scheme *runtime.Scheme) (schema.GroupVersi
 	return schema.GroupVersionKind{}, fmt.Errorf("%T is registered for several kinds %v: set the object's TypeMeta to one of them", obj, kinds)
 }
 
+// TypeTellsKind reports whether objects of obj's Go type are all of one kind, so that what GVKForObject answers for one of
+// them holds for each: they are typed, and the type is not registered for several kinds. obj is one for which GVKForObject
+// gives no error.
+func TypeTellsKind(obj runtime.Object, scheme *runtime.Scheme) bool {
+	if FormOf(obj) != Typed {
+		return false
+	}
+	if scheme == nil {
+		scheme = DefaultScheme()
+	}
+	kinds, _, err := scheme.ObjectKinds(obj)
+	return err != nil || len(kinds) == 1
+}
+
 // declaredKind reads the kind that an unstructured or metadata object carries.
 func declaredKind(obj runtime.Object) (schema.GroupVersionKind, error) {
 	kind := obj.GetObjectKind().GroupVersionKind()
