@@ -9,21 +9,29 @@ import (
 	"testing"
 )
 
-// TestReadmeShowsTheExample keeps the README's operator the one that compiles.
-func TestReadmeShowsTheExample(t *testing.T) {
+// shown are the parts of programs that the README shows: all from a line on.
+var shown = []struct{ program, from string }{
+	{"examples/greeter/main.go", "package main\n"},
+	{"examples/herald/main.go", "func main() {\n"},
+}
+
+// TestReadmeShowsTheExamples keeps the README's operators the ones that compile.
+func TestReadmeShowsTheExamples(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, err := os.ReadFile("examples/greeter/main.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, body, found := strings.Cut(string(program), "\npackage main\n")
-	if !found {
-		t.Fatal("examples/greeter/main.go is no program")
-	}
-	if !strings.Contains(string(readme), "```go\npackage main\n"+body+"```\n") {
-		t.Error("README.md does not show examples/greeter/main.go as it is, from its package line on")
+	for _, s := range shown {
+		program, err := os.ReadFile(s.program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, body, found := strings.Cut(string(program), "\n"+s.from)
+		if !found {
+			t.Fatalf("%s has no line %q", s.program, s.from)
+		}
+		if !strings.Contains(string(readme), "```go\n"+s.from+body+"```\n") {
+			t.Errorf("README.md does not show %s as it is, from %q on", s.program, s.from)
+		}
 	}
 }
