@@ -36,8 +36,8 @@ test-test: apiserver ## Integration tests on the embedded API server, with the r
 test-server: apiserver ## The embedded API server itself (5 minutes).
 	cd test/apiserver && WHERRY_APISERVER=$(SERVER) go test -timeout 20m $$(go list ./... | grep -v /storage/)
 
-test-bench: ## What runs on both libraries, such as turns on one lease (2 minutes).
-	cd test/bench && go test ./...
+test-bench: apiserver ## What runs on both libraries, such as turns on one lease (2 minutes).
+	cd test/bench && WHERRY_APISERVER=$(SERVER) go test ./...
 
 test-compat: ## The module of controller-runtime's import paths: up to date, whole, and working (2 minutes).
 	cd test/apiparity && go test ./...

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Wherry Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manager_test runs managers of both libraries side by side.
+// Package manager_test runs managers of both libraries side by side, on the
+// embedded API server.
 package manager_test
 
 import (
@@ -12,15 +13,17 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/client-go/rest"
 	upstreamlog "sigs.k8s.io/controller-runtime/pkg/log"
 	upstream "sigs.k8s.io/controller-runtime/pkg/manager"
 	upstreammetrics "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/wherry-dev/wherry/client"
 	"github.com/wherry-dev/wherry/client/log"
 	ours "github.com/wherry-dev/wherry/manager"
-	"github.com/wherry-dev/wherry/manager/leaderelection/fake"
 	ourmetrics "github.com/wherry-dev/wherry/manager/metrics/server"
+	"github.com/wherry-dev/wherry/test/envtest"
 )
 
 const (
@@ -29,11 +32,8 @@ const (
 	retryPeriod   = 400 * time.Millisecond
 )
 
-func config(s *fake.LeaseServer) *rest.Config {
-	c := &rest.Config{Host: "https://server", Transport: s, QPS: -1}
-	c.ContentType, c.AcceptContentTypes = "application/json", "application/json" // what that server speaks
-	return c
-}
+// lease is what the replicas contend for.
+var lease = client.ObjectKey{Namespace: "default", Name: "op"}
 
 // replica is a manager of either library under way.
 type replica struct {
@@ -52,11 +52,11 @@ func run(t *testing.T, elected <-chan struct{}, start func(context.Context) erro
 	}}
 }
 
-func ourReplica(t *testing.T, s *fake.LeaseServer, work func(context.Context) error) *replica {
+func ourReplica(t *testing.T, config *rest.Config, work func(context.Context) error) *replica {
 	t.Helper()
-	m, err := ours.New(config(s), ours.Options{
+	m, err := ours.New(config, ours.Options{
 		Metrics:        ourmetrics.Options{BindAddress: "0"},
-		LeaderElection: true, LeaderElectionID: "op", LeaderElectionNamespace: "ns", LeaderElectionReleaseOnCancel: true,
+		LeaderElection: true, LeaderElectionID: lease.Name, LeaderElectionNamespace: lease.Namespace, LeaderElectionReleaseOnCancel: true,
 		LeaseDuration: new(leaseDuration), RenewDeadline: new(renewDeadline), RetryPeriod: new(retryPeriod),
 	})
 	if err == nil {
@@ -68,11 +68,11 @@ func ourReplica(t *testing.T, s *fake.LeaseServer, work func(context.Context) er
 	return run(t, m.Elected(), m.Start)
 }
 
-func upstreamReplica(t *testing.T, s *fake.LeaseServer, work func(context.Context) error) *replica {
+func upstreamReplica(t *testing.T, config *rest.Config, work func(context.Context) error) *replica {
 	t.Helper()
-	m, err := upstream.New(config(s), upstream.Options{
+	m, err := upstream.New(config, upstream.Options{
 		Metrics:        upstreammetrics.Options{BindAddress: "0"},
-		LeaderElection: true, LeaderElectionID: "op", LeaderElectionNamespace: "ns", LeaderElectionReleaseOnCancel: true,
+		LeaderElection: true, LeaderElectionID: lease.Name, LeaderElectionNamespace: lease.Namespace, LeaderElectionReleaseOnCancel: true,
 		LeaseDuration: new(leaseDuration), RenewDeadline: new(renewDeadline), RetryPeriod: new(retryPeriod),
 	})
 	if err == nil {
@@ -113,15 +113,25 @@ func (a *alone) set(from, to string) {
 func TestRollingMigration(t *testing.T) {
 	log.SetLogger(logr.Discard())
 	upstreamlog.SetLogger(logr.Discard())
-	s, only := &fake.LeaseServer{}, &alone{t: t}
-	before := upstreamReplica(t, s, only.as("upstream 0"))
+	env := &envtest.Environment{}
+	config, err := env.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := env.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	only := &alone{t: t}
+	before := upstreamReplica(t, config, only.as("upstream 0"))
 	<-before.elected
 	for turn := range 4 {
 		var next *replica
 		if turn%2 == 0 {
-			next = ourReplica(t, s, only.as(fmt.Sprint("ours ", turn)))
+			next = ourReplica(t, config, only.as(fmt.Sprint("ours ", turn)))
 		} else {
-			next = upstreamReplica(t, s, only.as(fmt.Sprint("upstream ", turn)))
+			next = upstreamReplica(t, config, only.as(fmt.Sprint("upstream ", turn)))
 		}
 		time.Sleep(leaseDuration + time.Second) // longer than a lease that nobody renews
 		select {
@@ -144,7 +154,12 @@ func TestRollingMigration(t *testing.T) {
 	if err := before.stop(); err != nil {
 		t.Error(err)
 	}
-	if l := s.Lease("ns", "op"); *l.Spec.HolderIdentity != "" || *l.Spec.LeaseTransitions != 4 {
-		t.Errorf("lease at the end: %+v", l.Spec)
+	live, err := client.New(config, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &coordinationv1.Lease{}
+	if err := live.Get(t.Context(), lease, l); err != nil || *l.Spec.HolderIdentity != "" || *l.Spec.LeaseTransitions != 4 {
+		t.Errorf("lease at the end: %v, %+v", err, l.Spec)
 	}
 }
