@@ -4,7 +4,8 @@
 // Command bench measures Wherry against controller-runtime v0.25.1, side by
 // side in one process and one run, and prints a table of ratios.
 //
-//	bench [-json FILE] [-only REGEXP] [-rounds N]
+//	bench [-only REGEXP] [-rounds N] [-json FILE] [-chart FILE] [-readme FILE]
+//	bench -from FILE [-chart FILE] [-readme FILE]
 //
 // A row runs the same work on both libraries in turns, so that a machine whose
 // speed drifts slows both alike. Figures of time are process CPU time (user and

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -19,7 +18,11 @@ func main() {
 }
 
 func run() error {
-	file := flag.String("json", "", "`FILE` to write the results to as JSON as well")
+	var to report
+	flag.StringVar(&to.json, "json", "", "`FILE` to write the results to as JSON as well")
+	flag.StringVar(&to.chart, "chart", "", "`FILE` to draw the ratios into, as SVG")
+	flag.StringVar(&to.readme, "readme", "", "`FILE` with two marked lines to put the results between, as a table")
+	from := flag.String("from", "", "measure nothing: take the results from this JSON `FILE`")
 	only := flag.String("only", "", "run only the rows whose name matches this `REGEXP`")
 	rounds := flag.Int("rounds", 7, "how often each side of a row runs; figures are the median")
 	flag.Parse()
@@ -30,15 +33,30 @@ func run() error {
 	if *rounds < 1 {
 		return fmt.Errorf("-rounds %d: at least one round is needed", *rounds)
 	}
-	var results []result
+	if *from != "" {
+		results, err := readResults(*from)
+		if err != nil {
+			return err
+		}
+		return to.write(results)
+	}
+	results, err := measure(pick, *rounds)
+	if err != nil {
+		return err
+	}
+	return to.write(results)
+}
+
+// measure runs the rows that pick matches and prints each as it is done.
+func measure(pick *regexp.Regexp, rounds int) (results []result, err error) {
 	fmt.Println(heading)
 	for _, r := range rows() {
 		if !pick.MatchString(r.name) {
 			continue
 		}
-		got, err := r.measure(*rounds)
+		got, err := r.measure(rounds)
 		if err != nil {
-			return fmt.Errorf("%s: %w", r.name, err)
+			return nil, fmt.Errorf("%s: %w", r.name, err)
 		}
 		for _, g := range got {
 			fmt.Println(g)
@@ -46,16 +64,9 @@ func run() error {
 		results = append(results, got...)
 	}
 	if len(results) == 0 {
-		return fmt.Errorf("no row matches %q", *only)
+		return nil, fmt.Errorf("no row matches %q", pick)
 	}
-	if *file == "" {
-		return nil
-	}
-	b, err := json.MarshalIndent(results, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(*file, append(b, '\n'), 0o644)
+	return results, nil
 }
 
 // rows are all rows, in the order of the floors.

@@ -59,18 +59,26 @@ type result struct {
 var heading = fmt.Sprintf("%-44s %-10s %-6s %12s %12s %7s %7s", "row", "unit", "", "ours", "theirs", "ratio", "target")
 
 func (r result) String() string {
-	kind, verdict := "timed", ""
+	kind := "timed"
 	if r.Exact {
 		kind = "exact"
 	}
 	target := "-"
 	if r.Target > 0 {
-		target, verdict = fmt.Sprintf("%.2f", r.Target), " miss"
-		if r.Hit {
-			verdict = " hit"
-		}
+		target = fmt.Sprintf("%.2f", r.Target)
 	}
-	return fmt.Sprintf("%-44s %-10s %-6s %12.1f %12.1f %7.2f %7s%s", r.Name, r.Unit, kind, r.Ours, r.Theirs, r.Ratio, target, verdict)
+	return fmt.Sprintf("%-44s %-10s %-6s %12.1f %12.1f %7.2f %7s %s", r.Name, r.Unit, kind, r.Ours, r.Theirs, r.Ratio, target, r.verdict())
+}
+
+// verdict is whether the target was reached, "" without one.
+func (r result) verdict() string {
+	switch {
+	case r.Target == 0:
+		return ""
+	case r.Hit:
+		return "hit"
+	}
+	return "miss"
 }
 
 // measure runs the row and gives a result for each unit that has a target.

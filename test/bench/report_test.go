@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: The Wherry Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var sampleResults = []result{
+	{Name: "cache: Get", Unit: bytes, Exact: true, Ours: 7700, Theirs: 9000, Ratio: 0.8556, Target: 0.86, Hit: true},
+	{Name: "queue: <distinct>", Unit: cpu, Ours: 1.25, Theirs: 5, Ratio: 0.25, Target: 0.2},
+	{Name: "queue: slow", Unit: p99, Ours: 30, Theirs: 10, Ratio: 3},
+}
+
+func TestTable(t *testing.T) {
+	want := `| row | figure | Wherry | controller-runtime | ratio | target | |
+|---|---|--:|--:|--:|--:|---|
+| cache: Get | B/op | 7700 | 9000 | **0.86** | 0.86 | hit |
+| queue: <distinct> | CPU/op (timed) | 1.25 | 5.00 | **0.25** | 0.20 | miss |
+| queue: slow | p99 us (timed) | 30.0 | 10.0 | **3.00** |  |  |
+`
+	if got := table(sampleResults); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestChartIsXML(t *testing.T) {
+	svg := chart(sampleResults)
+	bars := 0
+	for d := xml.NewDecoder(strings.NewReader(svg)); ; {
+		tok, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, svg)
+		}
+		if e, ok := tok.(xml.StartElement); ok && e.Name.Local == "rect" {
+			bars++
+		}
+	}
+	if bars != len(sampleResults) {
+		t.Errorf("%d bars for %d results", bars, len(sampleResults))
+	}
+}
+
+func TestReport(t *testing.T) {
+	dir := t.TempDir()
+	to := report{json: filepath.Join(dir, "r.json"), chart: filepath.Join(dir, "r.svg"), readme: filepath.Join(dir, "README.md")}
+	if err := os.WriteFile(to.readme, []byte("before\n"+tableBegin+"old\n"+tableEnd+"after\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second run finds what the first left
+		if err := to.write(sampleResults); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again, err := readResults(to.json)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if table(again) != table(sampleResults) || chart(again) != chart(sampleResults) {
+		t.Error("what is read back makes another table or chart")
+	}
+	got, err := os.ReadFile(to.readme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "before\n" + tableBegin + table(sampleResults) + tableEnd + "after\n"; string(got) != want {
+		t.Errorf("README is\n%s\nwant\n%s", got, want)
+	}
+	if err := os.WriteFile(to.readme, []byte("no marks"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := to.write(sampleResults); err == nil {
+		t.Error("a README without the marks was accepted")
+	}
+}
