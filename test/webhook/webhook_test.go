@@ -31,6 +31,7 @@ import (
 	"github.com/wherry-dev/wherry/client/log"
 	"github.com/wherry-dev/wherry/controller/builder"
 	"github.com/wherry-dev/wherry/manager"
+	"github.com/wherry-dev/wherry/manager/metrics"
 	metricsserver "github.com/wherry-dev/wherry/manager/metrics/server"
 	"github.com/wherry-dev/wherry/test/envtest"
 	"github.com/wherry-dev/wherry/webhook"
@@ -54,13 +55,10 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
+	if port, err = findPort(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	port = free.Addr().(*net.TCPAddr).Port
-	free.Close()
 	env := &envtest.Environment{CRDs: []*apiextensionsv1.CustomResourceDefinition{widgetCRD(at("/convert"), certificate.CABundle)}}
 	if config, err = env.Start(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -72,6 +70,47 @@ func run(m *testing.M) int {
 		}
 	}()
 	return m.Run()
+}
+
+// findPort is a loopback port that was free a moment ago.
+func findPort() (int, error) {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer free.Close()
+	return free.Addr().(*net.TCPAddr).Port, nil
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	p, err := findPort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// requests counts what a webhook of this process was asked.
+func requests(t *testing.T, path string) (sum float64) {
+	t.Helper()
+	families, err := metrics.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() != "controller_runtime_webhook_requests_total" {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if l.GetName() == "webhook" && l.GetValue() == path {
+					sum += m.GetCounter().GetValue()
+				}
+			}
+		}
+	}
+	return sum
 }
 
 func at(path string) string { return fmt.Sprintf("https://127.0.0.1:%d%s", port, path) }
@@ -272,7 +311,11 @@ func judged(t *testing.T, c client.Client, heard *warnings) {
 		{"invalid-warned", 422, 2, []string{"three"}, nil},
 		{"panic", 500, 0, nil, []string{"its log tells why"}},
 	} {
+		before := requests(t, "/validate-example-com-v1-widget")
 		err := c.Create(t.Context(), widget("v1", test.name, map[string]any{"size": int64(1)}))
+		if got := requests(t, "/validate-example-com-v1-widget") - before; got != 1 {
+			t.Errorf("%s: the webhook counted %v requests", test.name, got)
+		}
 		if got := heard.taken(); !slices.Equal(got, test.warnings) {
 			t.Errorf("%s: warnings %q, want %q", test.name, got, test.warnings)
 		}
