@@ -28,16 +28,11 @@ import (
 
 	ctrl "github.com/wherry-dev/wherry"
 	"github.com/wherry-dev/wherry/client"
-	"github.com/wherry-dev/wherry/client/log/zap"
 	"github.com/wherry-dev/wherry/examples/replicaset/reconciler"
+	"github.com/wherry-dev/wherry/manager/config"
 	"github.com/wherry-dev/wherry/manager/metrics/server"
 	"github.com/wherry-dev/wherry/test/envtest"
 )
-
-func TestMain(m *testing.M) {
-	ctrl.SetLogger(zap.New())
-	m.Run()
-}
 
 const (
 	// settle is how long the cluster may take to reach a state.
@@ -85,34 +80,39 @@ func newWorld(t *testing.T) *world {
 	if w.live, err = client.New(cfg, client.Options{Scheme: scheme(t)}); err != nil {
 		t.Fatal(err)
 	}
-	w.manage(cfg)
+	manage(t, cfg)
 	return w
 }
 
+// workers is how many sets either controller looks at at a time.
+const workers = 5
+
 // manage runs a manager with the example's reconciler until the test ends.
-func (w *world) manage(cfg *rest.Config) {
-	w.Helper()
-	s := scheme(w.T)
-	mgr, err := ctrl.NewManager(cfg, ctrl.Options{Scheme: s, Metrics: server.Options{BindAddress: "0"}})
+func manage(t *testing.T, cfg *rest.Config) {
+	t.Helper()
+	s := scheme(t)
+	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+		Scheme: s, Metrics: server.Options{BindAddress: "0"}, Controller: config.Controller{MaxConcurrentReconciles: workers},
+	})
 	if err != nil {
-		w.Fatal(err)
+		t.Fatal(err)
 	}
 	rs := &reconciler.ReplicaSet{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Scheme: s}
 	if err := rs.SetupWithManager(mgr); err != nil {
-		w.Fatal(err)
+		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()
-	w.Cleanup(func() {
+	t.Cleanup(func() {
 		cancel()
 		select {
 		case err := <-done:
 			if err != nil {
-				w.Errorf("manager: %v", err)
+				t.Errorf("manager: %v", err)
 			}
 		case <-time.After(settle):
-			w.Errorf("the manager did not stop within %v", settle)
+			t.Errorf("the manager did not stop within %v", settle)
 		}
 	})
 }
@@ -217,68 +217,6 @@ func (w *world) is(rs *appsv1.ReplicaSet, n int) error {
 		errs = append(errs, fmt.Errorf("status.observedGeneration %d, want %d", now.Status.ObservedGeneration, now.Generation))
 	}
 	return errors.Join(errs...)
-}
-
-func TestReplicaSetFollowsItsSpec(t *testing.T) {
-	w := newWorld(t)
-	rs := w.create("web", 3)
-	w.expect(rs, 3)
-	w.scale(rs, 8)
-	w.expect(rs, 8)
-	w.scale(rs, 2)
-	w.expect(rs, 2)
-
-	before := w.pods(rs)
-	victim := before[slices.Sorted(maps.Keys(before))[0]]
-	if err := w.live.Delete(t.Context(), &victim); err != nil {
-		t.Fatal(err)
-	}
-	w.expect(rs, 2)
-	after := w.pods(rs)
-	if _, still := after[victim.UID]; still {
-		t.Error("the deleted pod is still there")
-	}
-
-	w.scale(rs, 0)
-	w.expect(rs, 0)
-}
-
-func TestStatusReportsReadyPods(t *testing.T) {
-	w := newWorld(t)
-	rs := w.create("web", 2)
-	w.expect(rs, 2)
-	for _, pod := range w.pods(rs) { // the first one
-		node := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: pod.Name}, Target: corev1.ObjectReference{Kind: "Node", Name: "node-1"}}
-		if err := w.live.SubResource("binding").Create(t.Context(), &pod, node); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.live.Get(t.Context(), client.ObjectKeyFromObject(&pod), &pod); err != nil {
-			t.Fatal(err)
-		}
-		pod.Status.Phase = corev1.PodRunning
-		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-		if err := w.live.Status().Update(t.Context(), &pod); err != nil {
-			t.Fatal(err)
-		}
-		break
-	}
-	deadline := time.Now().Add(settle)
-	for now := (appsv1.ReplicaSet{}); now.Status.ReadyReplicas != 1; time.Sleep(look) {
-		if time.Now().After(deadline) {
-			t.Fatalf("status.readyReplicas is %d, want 1", now.Status.ReadyReplicas)
-		}
-		if err := w.live.Get(t.Context(), client.ObjectKeyFromObject(rs), &now); err != nil {
-			t.Fatal(err)
-		}
-	}
-	// The one that is ready is the one to keep.
-	w.scale(rs, 1)
-	w.expect(rs, 1)
-	for _, pod := range w.pods(rs) {
-		if pod.Status.Phase != corev1.PodRunning {
-			t.Errorf("the ready pod was deleted and %s kept, which is not", pod.Name)
-		}
-	}
 }
 
 // TestServerRestart restarts the server under a running manager: nothing is

@@ -23,15 +23,19 @@ import (
 	"github.com/wherry-dev/wherry/controller/predicate"
 )
 
-// claim settles which pods are rs's: it adopts orphans that match, releases
-// owned pods that do not match any more, and returns those that are rs's now.
-// A ReplicaSet that is being deleted neither adopts nor releases.
+// claim settles which running pods are rs's: it adopts orphans that match,
+// releases owned pods that do not match any more, and returns those that are
+// rs's now. A ReplicaSet that is being deleted neither adopts nor releases, and
+// a pod that has finished or is on its way out stays whose it was.
 func (r *ReplicaSet) claim(ctx context.Context, rs *appsv1.ReplicaSet, selector labels.Selector, pods []corev1.Pod) ([]corev1.Pod, error) {
 	alive := sync.OnceValue(func() error { return r.stillAlive(ctx, rs) })
 	var mine []corev1.Pod
 	var errs []error
 	for i := range pods {
 		pod := &pods[i]
+		if !active(pod) {
+			continue
+		}
 		owner := metav1.GetControllerOfNoCopy(pod)
 		switch {
 		case owner != nil && owner.UID != rs.UID: // somebody else's
@@ -40,7 +44,7 @@ func (r *ReplicaSet) claim(ctx context.Context, rs *appsv1.ReplicaSet, selector 
 		case rs.DeletionTimestamp != nil:
 		case owner != nil:
 			errs = append(errs, r.release(ctx, rs, pod.DeepCopy()))
-		case matches(selector, pod) && pod.DeletionTimestamp == nil && !finished(pod):
+		case matches(selector, pod):
 			if err := alive(); err != nil {
 				errs = append(errs, err)
 				continue

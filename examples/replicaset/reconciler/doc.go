@@ -12,4 +12,17 @@
 // read-your-writes consistency, by which a list shows every pod that an
 // earlier reconcile created or deleted. RequireReadYourWrites refuses settings
 // that switch that off.
+//
+// # Beside Kubernetes' own
+//
+// The cases in test/replicaset run on this controller and on Kubernetes' own,
+// and both behave alike, also where Kubernetes documents something else. What
+// differs, on purpose:
+//
+//   - Deletes and adoptions name the pod's UID, adoptions its version too: a
+//     namesake or a pod that somebody else took meanwhile is left alone.
+//   - Of a batch of pods that are refused, one event tells, not one for each.
+//   - The status is patched, not replaced: what others put there stays. It
+//     reports pods as they are written, not when their events have come, so a
+//     set that is scaled shows no number in between.
 package reconciler

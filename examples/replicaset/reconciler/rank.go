@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 )
 
 // leastWorthKeeping picks the n pods whose loss hurts least, by the rules that
@@ -22,12 +23,12 @@ import (
 //  4. lower deletion cost before higher
 //  5. more related pods on the same node before fewer
 //  6. ready for a shorter time before longer
-//  7. more restarts before fewer
+//  7. more restarts before fewer, of containers, then of sidecars
 //  8. created later before earlier
 //
 // The times of 6 and 8 are compared by powers of two, so that not always the
-// youngest goes; within one, the UID decides. related are the pods that count
-// for 5. It picks none if n is not positive.
+// youngest goes; within one, the UID decides, before 7 even. related are the
+// pods that count for 5. It picks none if n is not positive.
 func leastWorthKeeping(pods, related []corev1.Pod, n int) []corev1.Pod {
 	if n <= 0 {
 		return nil
@@ -42,36 +43,47 @@ func leastWorthKeeping(pods, related []corev1.Pod, n int) []corev1.Pod {
 	ranked := slices.Clone(pods)
 	slices.SortStableFunc(ranked, func(a, b corev1.Pod) int {
 		order := cmp.Or(
-			cmp.Compare(worth(&a), worth(&b)),
+			truth(a.Spec.NodeName != "", b.Spec.NodeName != ""),
+			cmp.Compare(progress(&a), progress(&b)),
+			truth(ready(&a), ready(&b)),
 			cmp.Compare(deletionCost(&a), deletionCost(&b)),
 			-cmp.Compare(onNode[a.Spec.NodeName], onNode[b.Spec.NodeName]),
 		)
 		if order == 0 && ready(&a) {
-			order = compareAges(readySince(&a), readySince(&b), now)
+			order = compareAges(&a, &b, readySince(&a), readySince(&b), now)
 		}
 		return cmp.Or(
 			order,
 			-cmp.Compare(restarts(&a), restarts(&b)),
-			compareAges(a.CreationTimestamp.Time, b.CreationTimestamp.Time, now),
+			-cmp.Compare(sidecarRestarts(&a), sidecarRestarts(&b)),
+			compareAges(&a, &b, a.CreationTimestamp.Time, b.CreationTimestamp.Time, now),
 			cmp.Compare(a.UID, b.UID),
 		)
 	})
 	return ranked[:min(n, len(ranked))]
 }
 
-// worth grows with how far a pod has come: rules 1 to 3.
-func worth(pod *corev1.Pod) int {
+// truth puts false before true.
+func truth(a, b bool) int {
 	switch {
-	case pod.Spec.NodeName == "":
+	case a == b:
 		return 0
-	case pod.Status.Phase == corev1.PodPending:
-		return 1
-	case pod.Status.Phase == corev1.PodUnknown:
-		return 2
-	case !ready(pod):
-		return 3
+	case b:
+		return -1
 	default:
-		return 4
+		return 1
+	}
+}
+
+// progress is how far a pod has come, by rule 2.
+func progress(pod *corev1.Pod) int {
+	switch pod.Status.Phase {
+	case corev1.PodRunning:
+		return 2
+	case corev1.PodUnknown:
+		return 1
+	default:
+		return 0
 	}
 }
 
@@ -85,22 +97,41 @@ func deletionCost(pod *corev1.Pod) int64 {
 	return cost
 }
 
-// compareAges puts the younger first if the ages differ by a power of two. A
-// pod whose time is not known counts as the youngest.
-func compareAges(a, b, now time.Time) int {
-	return cmp.Compare(magnitude(a, now), magnitude(b, now))
+// compareAges puts the pod with the later time first if the ages differ by a
+// power of two, and else, if the times differ at all, the one with the smaller
+// UID. A time that is not known counts as the latest.
+func compareAges(a, b *corev1.Pod, timeA, timeB, now time.Time) int {
+	if timeA.Equal(timeB) {
+		return 0
+	}
+	return cmp.Or(cmp.Compare(magnitude(timeA, now), magnitude(timeB, now)), cmp.Compare(a.UID, b.UID))
 }
 
 func magnitude(since, now time.Time) int {
 	if since.IsZero() {
 		return -1
 	}
-	return bits.Len64(uint64(max(now.Sub(since), 0) / time.Second))
+	return bits.Len64(uint64(max(now.Sub(since), 0)))
 }
 
+// restarts is how often the pod's worst container restarted.
 func restarts(pod *corev1.Pod) (most int32) {
 	for i := range pod.Status.ContainerStatuses {
 		most = max(most, pod.Status.ContainerStatuses[i].RestartCount)
+	}
+	return most
+}
+
+// sidecarRestarts is how often its worst sidecar did: an init container that
+// runs on.
+func sidecarRestarts(pod *corev1.Pod) (most int32) {
+	for i := range pod.Status.InitContainerStatuses {
+		status := &pod.Status.InitContainerStatuses[i]
+		if slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool {
+			return c.Name == status.Name && ptr.Deref(c.RestartPolicy, "") == corev1.ContainerRestartPolicyAlways
+		}) {
+			most = max(most, status.RestartCount)
+		}
 	}
 	return most
 }

@@ -79,16 +79,15 @@ func (r *ReplicaSet) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	pods, err := r.claim(ctx, &rs, selector, candidates)
+	running, err := r.claim(ctx, &rs, selector, candidates)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	running := active(pods)
 	var failure error
 	if rs.DeletionTimestamp == nil {
 		running, failure = r.scale(ctx, &rs, running)
 	}
-	status, next := observe(&rs, running, terminating(pods), failure, time.Now())
+	status, next := observe(&rs, running, terminating(&rs, selector, candidates), failure, time.Now())
 	if err := r.updateStatus(ctx, &rs, status); err != nil {
 		return ctrl.Result{}, errors.Join(failure, err)
 	}
@@ -135,9 +134,16 @@ func matches(selector labels.Selector, pod *corev1.Pod) bool {
 	return !selector.Empty() && selector.Matches(labels.Set(pod.Labels))
 }
 
-// event records what happened to rs, if there is a recorder.
-func (r *ReplicaSet) event(rs *appsv1.ReplicaSet, eventType, reason, action, note string, args ...any) {
-	if r.Recorder != nil {
-		r.Recorder.Eventf(rs, nil, eventType, reason, action, note, args...)
+// event records what happened to rs, if there is a recorder. With the pod it
+// happened with, or nil, events about different pods stay apart; else they
+// would be counted as one.
+func (r *ReplicaSet) event(rs *appsv1.ReplicaSet, pod *corev1.Pod, eventType, reason, action, note string, args ...any) {
+	if r.Recorder == nil {
+		return
 	}
+	var related runtime.Object
+	if pod != nil {
+		related = pod
+	}
+	r.Recorder.Eventf(rs, related, eventType, reason, action, note, args...)
 }

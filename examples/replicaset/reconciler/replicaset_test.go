@@ -175,6 +175,7 @@ func TestClaim(t *testing.T) {
 		"dying set creates nothing":      {set(3, dying), nil, nil},
 		"too many orphans: some go":      {set(1), []client.Object{pod("a", readyFor(time.Hour)), pod("b")}, []string{"a"}},
 		"finished owned do not count":    {set(1), []client.Object{pod("o", owned, phase(corev1.PodSucceeded)), pod("p", owned)}, []string{"o", "p"}},
+		"finished owned, other labels":   {set(0), []client.Object{pod("o", owned, phase(corev1.PodFailed), labelled("db"))}, []string{"o"}},
 		"leaving owned do not count":     {set(1), []client.Object{pod("o", owned, leaving), pod("p", owned)}, []string{"p"}},
 		"replicas not told means one":    {set(0, func(rs *appsv1.ReplicaSet) { rs.Spec.Replicas = nil }), []client.Object{pod("a", owned), pod("b", owned, readyFor(time.Hour))}, []string{"b"}},
 		"a former life's pod is another": {set(0), []client.Object{pod("o", ownedBy("old-uid"))}, nil},
@@ -321,15 +322,39 @@ func TestStatus(t *testing.T) {
 
 // TestRank wants the documented order, rule by rule: the first pod goes.
 func TestRank(t *testing.T) {
+	hourAgo := metav1.NewTime(time.Now().Add(-time.Hour))
 	running := func(p *corev1.Pod) {
 		readyFor(time.Hour)(p)
-		p.CreationTimestamp = metav1.NewTime(time.Now().Add(-time.Hour))
+		p.CreationTimestamp, p.Status.Conditions[0].LastTransitionTime = hourAgo, hourAgo
 	}
 	cost := func(c string) func(*corev1.Pod) {
 		return func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.PodDeletionCost: c} }
 	}
+	sidecar := func(n int32) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			running(p)
+			p.Spec.InitContainers = []corev1.Container{{Name: "s", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)}}
+			p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "s", RestartCount: n}}
+		}
+	}
 	for name, c := range map[string]struct{ goes, stays func(*corev1.Pod) }{
-		"unassigned":    {func(p *corev1.Pod) { p.Spec.NodeName = "" }, running},
+		"unassigned":               {func(p *corev1.Pod) { p.Spec.NodeName = "" }, running},
+		"unassigned first":         {func(p *corev1.Pod) { running(p); p.Spec.NodeName = "" }, func(p *corev1.Pod) { onNode(p); p.Status.Phase = corev1.PodPending }},
+		"unassigned and pending":   {phase(corev1.PodPending), phase(corev1.PodRunning)},
+		"unassigned and not ready": {phase(corev1.PodRunning), func(p *corev1.Pod) { running(p); p.Spec.NodeName = "" }},
+		"ready about as long: by ID": {
+			func(p *corev1.Pod) { running(p); readyFor(time.Hour + time.Second)(p) },
+			func(p *corev1.Pod) {
+				running(p)
+				p.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 3}}
+			},
+		},
+		"more restarts of a sidecar": {sidecar(3), sidecar(1)},
+		"restarts of what is no sidecar": {running, func(p *corev1.Pod) {
+			running(p)
+			p.Spec.InitContainers = []corev1.Container{{Name: "s"}}
+			p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "s", RestartCount: 9}}
+		}},
 		"pending":       {func(p *corev1.Pod) { onNode(p); p.Status.Phase = corev1.PodPending }, running},
 		"unknown":       {func(p *corev1.Pod) { onNode(p); p.Status.Phase = corev1.PodUnknown }, running},
 		"pending first": {func(p *corev1.Pod) { onNode(p); p.Status.Phase = corev1.PodPending }, func(p *corev1.Pod) { onNode(p); p.Status.Phase = corev1.PodUnknown }},
@@ -357,6 +382,33 @@ func TestRank(t *testing.T) {
 	}
 	if leastWorthKeeping(crowd, crowd, 0) != nil || len(leastWorthKeeping(crowd, crowd, 9)) != 3 {
 		t.Error("the wrong number goes")
+	}
+}
+
+// TestReadySinceNobodyKnowsWhen wants such a pod never to be available under
+// minReadySeconds.
+func TestReadySinceNobodyKnowsWhen(t *testing.T) {
+	for seconds, want := range map[int32]int32{0: 1, 1: 0} {
+		w := newWorld(t, set(1, func(rs *appsv1.ReplicaSet) { rs.Spec.MinReadySeconds = seconds }), pod("p", owned, func(p *corev1.Pod) {
+			p.Status.Phase = corev1.PodRunning
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		}))
+		_, result, err := w.run()
+		if s := w.status(); err != nil || s.ReadyReplicas != 1 || s.AvailableReplicas != want || result.RequeueAfter != 0 {
+			t.Errorf("minReadySeconds %d: %v, %+v, status %+v", seconds, err, result, s)
+		}
+	}
+}
+
+// TestCrowdNeedsAnOwner wants nobody to be crowded in a set that no Deployment
+// controls: so it is with Kubernetes' own controller.
+func TestCrowdNeedsAnOwner(t *testing.T) {
+	at := func(node string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { readyFor(time.Hour)(p); p.Spec.NodeName = node }
+	}
+	w := newWorld(t, set(2), pod("x", owned, at("crowded")), pod("y", owned, at("crowded")), pod("a", owned, readyFor(time.Minute), func(p *corev1.Pod) { p.Spec.NodeName = "free" }))
+	if left, _, err := w.run(); err != nil || !slices.Equal(left, []string{"x", "y"}) {
+		t.Errorf("%v stay, %v, want the two that have been ready for longer", left, err)
 	}
 }
 

@@ -5,14 +5,15 @@ package reconciler
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/wherry-dev/wherry/client"
@@ -53,11 +54,10 @@ func (r *ReplicaSet) scale(ctx context.Context, rs *appsv1.ReplicaSet, running [
 		}
 		return append(running, created...), err
 	case missing < 0:
-		related, err := r.related(ctx, rs, running)
+		surplus, err := r.surplus(ctx, rs, running, min(-missing, burst))
 		if err != nil {
 			return running, err
 		}
-		surplus := leastWorthKeeping(running, related, min(-missing, burst))
 		deleted, err := r.deleteMany(ctx, rs, surplus)
 		if err != nil {
 			err = &failed{reason: "FailedDelete", err: err}
@@ -81,11 +81,11 @@ func (r *ReplicaSet) createMany(ctx context.Context, rs *appsv1.ReplicaSet, n in
 				created = append(created, *pod)
 			}
 		}
-		if err := errors.Join(errs...); err != nil {
-			if apierrors.HasStatusCause(firstOf(errs), corev1.NamespaceTerminatingCause) {
+		if err := firstOf(errs); err != nil {
+			if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 				return created, nil
 			}
-			r.event(rs, corev1.EventTypeWarning, "FailedCreate", "CreatePod", "Error creating: %v", firstOf(errs))
+			r.event(rs, nil, corev1.EventTypeWarning, "FailedCreate", "CreatePod", "Error creating: %v", err)
 			return created, err
 		}
 		n -= size
@@ -93,6 +93,7 @@ func (r *ReplicaSet) createMany(ctx context.Context, rs *appsv1.ReplicaSet, n in
 	return created, nil
 }
 
+// firstOf is the first error there is: those of one batch say the same.
 func firstOf(errs []error) error {
 	for _, err := range errs {
 		if err != nil {
@@ -133,9 +134,9 @@ func (r *ReplicaSet) create(ctx context.Context, rs *appsv1.ReplicaSet) (*corev1
 		return nil, err
 	}
 	if err := r.Client.Create(ctx, pod); err != nil {
-		return nil, fmt.Errorf("create pod: %w", err)
+		return nil, err
 	}
-	r.event(rs, corev1.EventTypeNormal, "SuccessfulCreate", "CreatePod", "Created pod: %s", pod.Name)
+	r.event(rs, pod, corev1.EventTypeNormal, "SuccessfulCreate", "CreatePod", "Created pod: %s", pod.Name)
 	return pod, nil
 }
 
@@ -147,7 +148,7 @@ func (r *ReplicaSet) deleteMany(ctx context.Context, rs *appsv1.ReplicaSet, pods
 		pod := pods[i].DeepCopy()
 		err := r.Client.Delete(ctx, pod, client.Preconditions{UID: &pod.UID})
 		if errs[i] = wrap(client.IgnoreNotFound(err), "delete surplus pod "+pod.Name); errs[i] == nil {
-			r.event(rs, corev1.EventTypeNormal, "SuccessfulDelete", "DeletePod", "Deleted pod: %s", pod.Name)
+			r.event(rs, pod, corev1.EventTypeNormal, "SuccessfulDelete", "DeletePod", "Deleted pod: %s", pod.Name)
 		}
 	})
 	var deleted []corev1.Pod
@@ -156,32 +157,52 @@ func (r *ReplicaSet) deleteMany(ctx context.Context, rs *appsv1.ReplicaSet, pods
 			deleted = append(deleted, pods[i])
 		}
 	}
-	err := errors.Join(errs...)
+	err := firstOf(errs)
 	if err != nil {
-		r.event(rs, corev1.EventTypeWarning, "FailedDelete", "DeletePod", "Error deleting: %v", firstOf(errs))
+		r.event(rs, nil, corev1.EventTypeWarning, "FailedDelete", "DeletePod", "Error deleting: %v", err)
 	}
 	return deleted, err
 }
 
-// related are the running pods that share rs's work: its own, and those of
-// the ReplicaSets that have the same controller, so of one Deployment.
-func (r *ReplicaSet) related(ctx context.Context, rs *appsv1.ReplicaSet, running []corev1.Pod) ([]corev1.Pod, error) {
+// surplus picks the n of rs's running pods that go.
+func (r *ReplicaSet) surplus(ctx context.Context, rs *appsv1.ReplicaSet, running []corev1.Pod, n int) ([]corev1.Pod, error) {
+	if n == len(running) {
+		return running, nil // nothing to choose
+	}
+	related, err := r.related(ctx, rs)
+	if err != nil {
+		return nil, err
+	}
+	return leastWorthKeeping(running, related, n), nil
+}
+
+// related are the running pods of all ReplicaSets that share rs's controller,
+// so of one Deployment: those that match a selector of theirs. Without a
+// controller there are none. Kubernetes' own controller sees it so, too.
+func (r *ReplicaSet) related(ctx context.Context, rs *appsv1.ReplicaSet) ([]corev1.Pod, error) {
 	owner := metav1.GetControllerOfNoCopy(rs)
 	if owner == nil {
-		return running, nil
+		return nil, nil
 	}
 	var sets appsv1.ReplicaSetList
-	if err := r.Client.List(ctx, &sets, client.InNamespace(rs.Namespace)); err != nil {
-		return nil, fmt.Errorf("list the siblings of ReplicaSet %s/%s: %w", rs.Namespace, rs.Name, err)
-	}
-	var siblings []string
-	for i := range sets.Items {
-		if o := metav1.GetControllerOfNoCopy(&sets.Items[i]); o != nil && o.UID == owner.UID {
-			siblings = append(siblings, string(sets.Items[i].UID))
+	var pods corev1.PodList
+	for _, list := range []client.ObjectList{&sets, &pods} {
+		if err := r.Client.List(ctx, list, client.InNamespace(rs.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("look for the siblings of ReplicaSet %s/%s: %w", rs.Namespace, rs.Name, err)
 		}
 	}
-	pods, err := r.podsOf(ctx, rs.Namespace, siblings...)
-	return active(pods), err
+	var selectors []labels.Selector
+	for i := range sets.Items {
+		if o := metav1.GetControllerOfNoCopy(&sets.Items[i]); o == nil || o.UID != owner.UID {
+			continue
+		}
+		if selector, err := metav1.LabelSelectorAsSelector(sets.Items[i].Spec.Selector); err == nil { // else it has no pods
+			selectors = append(selectors, selector)
+		}
+	}
+	return slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool {
+		return !active(&pod) || !slices.ContainsFunc(selectors, func(s labels.Selector) bool { return matches(s, &pod) })
+	}), nil
 }
 
 // without returns pods less those in gone, compared by UID.

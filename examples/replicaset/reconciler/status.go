@@ -23,22 +23,15 @@ func finished(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// active are the pods that count towards spec.replicas: neither finished nor
-// on their way out.
-func active(pods []corev1.Pod) []corev1.Pod {
-	var out []corev1.Pod
-	for i := range pods {
-		if pods[i].DeletionTimestamp == nil && !finished(&pods[i]) {
-			out = append(out, pods[i])
-		}
-	}
-	return out
-}
+// active tells whether a pod counts towards spec.replicas: it has neither
+// finished nor is it on its way out.
+func active(pod *corev1.Pod) bool { return pod.DeletionTimestamp == nil && !finished(pod) }
 
-// terminating counts the pods that are on their way out.
-func terminating(pods []corev1.Pod) (n int32) {
+// terminating counts the pods of rs that are on their way out.
+func terminating(rs *appsv1.ReplicaSet, selector labels.Selector, pods []corev1.Pod) (n int32) {
 	for i := range pods {
-		if pods[i].DeletionTimestamp != nil && !finished(&pods[i]) {
+		pod := &pods[i]
+		if pod.DeletionTimestamp != nil && !finished(pod) && metav1.IsControlledBy(pod, rs) && matches(selector, pod) {
 			n++
 		}
 	}
@@ -63,11 +56,17 @@ func observe(rs *appsv1.ReplicaSet, running []corev1.Pod, leaving int32, failure
 			continue
 		}
 		status.ReadyReplicas++
-		due := readySince(pod).Add(time.Duration(rs.Spec.MinReadySeconds) * time.Second)
-		if left := due.Sub(now); rs.Spec.MinReadySeconds == 0 || left <= 0 {
+		switch since := readySince(pod); {
+		case rs.Spec.MinReadySeconds == 0:
 			status.AvailableReplicas++
-		} else if next == 0 || left < next {
-			next = left
+		case since.IsZero(): // nobody knows since when, so never for long enough
+		default:
+			left := since.Add(time.Duration(rs.Spec.MinReadySeconds) * time.Second).Sub(now)
+			if left <= 0 {
+				status.AvailableReplicas++
+			} else if next == 0 || left < next {
+				next = left
+			}
 		}
 	}
 	status.Conditions = failureCondition(status.Conditions, failure, now)
