@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	theircache "sigs.k8s.io/controller-runtime/pkg/cache"
 	theirs "sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -43,69 +45,98 @@ func (w watched) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// readers are both libraries' clients as a manager makes them, each over a filled cache of n pods; ours reads its
-// own writes.
-type readers struct {
-	ours   ours.Client
-	theirs theirs.Client
-}
-
+// Each library's clients as a manager makes them, over a cache of so many pods that is filled once and lives until the
+// program ends. Ours read their own writes, but for those in quiet, which have that switched off.
 var (
-	readersLock sync.Mutex
-	readersOf   = map[int]*readers{}
+	ourReaders   = readers[ours.Client]{make: newOurs(true), known: map[int]ours.Client{}}
+	quietReaders = readers[ours.Client]{make: newOurs(false), known: map[int]ours.Client{}}
+	theirReaders = readers[theirs.Client]{make: newTheirs, known: map[int]theirs.Client{}}
 )
 
-// newReaders fills both caches once for each n; they live until the program ends.
-func newReaders(n int) (*readers, error) {
-	readersLock.Lock()
-	defer readersLock.Unlock()
-	if r := readersOf[n]; r != nil {
-		return r, nil
+type readers[C any] struct {
+	make  func(setting) (C, error)
+	mu    sync.Mutex
+	known map[int]C
+}
+
+// of returns the client of a cache of n pods.
+func (r *readers[C]) of(n int) (C, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c, ok := r.known[n]; ok {
+		return c, nil
 	}
+	s, err := newSetting(n)
+	if err != nil {
+		return *new(C), err
+	}
+	c, err := r.make(s)
+	if err == nil {
+		r.known[n] = c
+	}
+	return c, err
+}
+
+// setting is what a cache is made of.
+type setting struct {
+	config *rest.Config
+	scheme *runtime.Scheme
+	mapper meta.RESTMapper
+}
+
+func newSetting(n int) (setting, error) {
 	server, err := newCanned(n)
 	if err != nil {
-		return nil, err
+		return setting{}, err
 	}
-	config := server.config()
-	config.Transport = watched{server}
-	scheme := runtime.NewScheme()
-	if err := corev1.AddToScheme(scheme); err != nil {
-		return nil, err
-	}
+	s := setting{config: server.config(), scheme: runtime.NewScheme()}
+	s.config.Transport = watched{server}
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{podKind.GroupVersion()})
 	mapper.Add(podKind, meta.RESTScopeNamespace)
+	s.mapper = mapper
+	return s, corev1.AddToScheme(s.scheme)
+}
+
+var errNotStarted = errors.New("the cache did not start")
+
+// aPod is in every cache.
+var aPod = types.NamespacedName{Namespace: "team-00", Name: "web-00000"}
+
+func newOurs(readOwnWrites bool) func(setting) (ours.Client, error) {
+	return func(s setting) (ours.Client, error) {
+		ctx := context.Background()
+		cache, err := ourcache.New(s.config, ourcache.Options{Scheme: s.scheme, Mapper: s.mapper})
+		if err != nil {
+			return nil, err
+		}
+		go func() { _ = cache.Start(ctx) }()
+		if !cache.WaitForCacheSync(ctx) {
+			return nil, errNotStarted
+		}
+		c, err := ours.New(s.config, ours.Options{Scheme: s.scheme, Mapper: s.mapper,
+			Cache: &ours.CacheOptions{Reader: cache, EnableReadYourWritesConsistency: &readOwnWrites}})
+		if err != nil {
+			return nil, err
+		}
+		return c, c.Get(ctx, aPod, &corev1.Pod{})
+	}
+}
+
+func newTheirs(s setting) (theirs.Client, error) {
 	ctx := context.Background()
-	our, err := ourcache.New(config, ourcache.Options{Scheme: scheme, Mapper: mapper})
+	cache, err := theircache.New(s.config, theircache.Options{Scheme: s.scheme, Mapper: s.mapper})
 	if err != nil {
 		return nil, err
 	}
-	their, err := theircache.New(config, theircache.Options{Scheme: scheme, Mapper: mapper})
+	go func() { _ = cache.Start(ctx) }()
+	if !cache.WaitForCacheSync(ctx) {
+		return nil, errNotStarted
+	}
+	c, err := theirs.New(s.config, theirs.Options{Scheme: s.scheme, Mapper: s.mapper, Cache: &theirs.CacheOptions{Reader: cache}})
 	if err != nil {
 		return nil, err
 	}
-	go func() { _ = our.Start(ctx) }()
-	go func() { _ = their.Start(ctx) }()
-	if !our.WaitForCacheSync(ctx) || !their.WaitForCacheSync(ctx) {
-		return nil, fmt.Errorf("a cache did not start")
-	}
-	on := true
-	r := &readers{}
-	if r.ours, err = ours.New(config, ours.Options{Scheme: scheme, Mapper: mapper,
-		Cache: &ours.CacheOptions{Reader: our, EnableReadYourWritesConsistency: &on}}); err != nil {
-		return nil, err
-	}
-	if r.theirs, err = theirs.New(config, theirs.Options{Scheme: scheme, Mapper: mapper, Cache: &theirs.CacheOptions{Reader: their}}); err != nil {
-		return nil, err
-	}
-	key := types.NamespacedName{Namespace: "team-00", Name: "web-00000"}
-	if err := r.ours.Get(ctx, key, &corev1.Pod{}); err != nil {
-		return nil, err
-	}
-	if err := r.theirs.Get(ctx, key, &corev1.Pod{}); err != nil {
-		return nil, err
-	}
-	readersOf[n] = r
-	return r, nil
+	return c, c.Get(ctx, aPod, &corev1.Pod{})
 }
 
 // cached is a row of reads from a cache of size pods.
@@ -113,33 +144,77 @@ func cached(name string, size, n int, targets map[unit]float64,
 	ourOp func(context.Context, ours.Client) error, theirOp func(context.Context, theirs.Client) error) row {
 	return row{
 		name: "cache: " + name, n: n, targets: targets,
-		ours: func() (work, error) {
-			r, err := newReaders(size)
-			return func(n int) error { return times(n, func() error { return ourOp(context.Background(), r.ours) }) }, err
-		},
-		theirs: func() (work, error) {
-			r, err := newReaders(size)
-			return func(n int) error { return times(n, func() error { return theirOp(context.Background(), r.theirs) }) }, err
-		},
+		ours:   repeated(&ourReaders, size, ourOp),
+		theirs: repeated(&theirReaders, size, theirOp),
 	}
 }
 
-// cacheRows are the cached reads. Instructions need valgrind and are not measured here; CPU stands beside.
-func cacheRows() []row {
+// repeated prepares one side of a row.
+func repeated[C any](r *readers[C], size int, op func(context.Context, C) error) func() (work, error) {
+	return func() (work, error) {
+		c, err := r.of(size)
+		return func(n int) error { return times(n, func() error { return op(context.Background(), c) }) }, err
+	}
+}
+
+// counting has the instructions of a row counted, over n operations.
+func (r row) counting(n int, target float64) row {
+	r.counted = n
+	r.targets[instr] = target
+	return r
+}
+
+// The sizes and counts of the rows whose instructions are counted.
+const (
+	countedPods   = 500
+	countedGets   = 20_000
+	countedShares = 100_000
+	countedLists  = 40
+)
+
+// countedRows are the reads whose instructions have a target.
+func countedRows() []row {
 	key := types.NamespacedName{Namespace: "team-07", Name: "web-00007"}
 	pod, theirPod := &corev1.Pod{}, &corev1.Pod{}
-	rows := []row{
-		cached("Get typed, copied", 500, 20_000, map[unit]float64{bytes: 0.86, allocs: 0, cpu: 0},
+	return []row{
+		cached("Get typed, copied", countedPods, countedGets, map[unit]float64{bytes: 0.86, allocs: 0, cpu: 0},
 			func(ctx context.Context, c ours.Client) error { return c.Get(ctx, key, pod) },
-			func(ctx context.Context, c theirs.Client) error { return c.Get(ctx, key, theirPod) }),
-		cached("Get typed, not copied", 500, 100_000, map[unit]float64{bytes: 0, allocs: 0, cpu: 0},
+			func(ctx context.Context, c theirs.Client) error { return c.Get(ctx, key, theirPod) }).counting(countedGets, 0.83),
+		cached("Get typed, not copied", countedPods, countedShares, map[unit]float64{bytes: 0, allocs: 0, cpu: 0},
 			func(ctx context.Context, c ours.Client) error {
 				return c.Get(ctx, key, pod, ours.UnsafeDisableDeepCopy)
 			},
 			func(ctx context.Context, c theirs.Client) error {
 				return c.Get(ctx, key, theirPod, theirs.UnsafeDisableDeepCopy)
-			}),
+			}).counting(countedShares, 0.20),
+		cached("List all 500, copied", countedPods, countedLists, map[unit]float64{bytes: 0.88, allocs: 0, cpu: 0},
+			func(ctx context.Context, c ours.Client) error { return c.List(ctx, &corev1.PodList{}) },
+			func(ctx context.Context, c theirs.Client) error { return c.List(ctx, &corev1.PodList{}) }).counting(countedLists, 0),
 	}
+}
+
+// ownWritesRows are what reading one's own writes costs while nothing is pending: "theirs" is our own client with it
+// switched off.
+func ownWritesRows() []row {
+	pod, key := &corev1.Pod{}, types.NamespacedName{Namespace: "team-07", Name: "web-00007"}
+	beside := func(name string, n, counted int, op func(context.Context, ours.Client) error) row {
+		r := row{name: "cache: own writes, on against off, " + name, n: n, targets: map[unit]float64{bytes: 0, allocs: 1.03, cpu: 0},
+			ours: repeated(&ourReaders, countedPods, op), theirs: repeated(&quietReaders, countedPods, op)}
+		return r.counting(counted, 1.03)
+	}
+	return []row{
+		beside("Get", countedShares, 2*countedShares, func(ctx context.Context, c ours.Client) error {
+			return c.Get(ctx, key, pod, ours.UnsafeDisableDeepCopy)
+		}),
+		beside("List of 5", countedGets, countedGets, func(ctx context.Context, c ours.Client) error {
+			return c.List(ctx, &corev1.PodList{}, ours.MatchingLabels{"shard": "7"}, ours.UnsafeDisableDeepCopy)
+		}),
+	}
+}
+
+// cacheRows are the cached reads.
+func cacheRows() []row {
+	rows := append(countedRows(), ownWritesRows()...)
 	for _, s := range []struct {
 		size, n         int
 		all, byLabel, x float64

@@ -6,6 +6,7 @@ package main
 import (
 	"fmt"
 	"html"
+	"slices"
 	"strings"
 )
 
@@ -35,8 +36,9 @@ text { fill: #e6edf3 } .small { fill: #9198a1 } .target { stroke: #e6edf3 }
 `
 
 // chart draws the ratio of each result as a bar, its target as a tick, and
-// controller-runtime as the line at 1.
+// controller-runtime as the line at 1. What was not measured is left out.
 func chart(results []result) string {
+	results = slices.DeleteFunc(slices.Clone(results), func(r result) bool { return r.Missing != "" })
 	height := chartTop + chartLine*len(results) + chartBottom
 	width := chartLabel + chartBars + chartAfter
 	x := func(ratio float64) float64 { return chartLabel + min(ratio, chartMost)/chartMost*chartBars }

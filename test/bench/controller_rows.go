@@ -239,7 +239,7 @@ func controllerRows() []row {
 		pipelines("duplicates, 10 workers", duplicateKeys*duplicateTimes, duplicateKeys, 10, logging{}, duplicates),
 		{
 			name: "pipeline: event to reconcile, idle", targets: map[unit]float64{p50: 0.5, p99: 0},
-			fixed: func() (map[unit][2]float64, error) {
+			fixed: func(int) (map[unit][2]float64, error) {
 				ours, err := ourPipeline(1, logging{})
 				if err != nil {
 					return nil, err

@@ -8,9 +8,16 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+
+	"github.com/go-logr/logr"
+	theirlog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	ourlog "github.com/wherry-dev/wherry/client/log"
 )
 
 func main() {
+	ourlog.SetLogger(logr.Discard())
+	theirlog.SetLogger(logr.Discard())
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench: "+err.Error())
 		os.Exit(1)
@@ -25,6 +32,9 @@ func run() error {
 	from := flag.String("from", "", "measure nothing: take the results from this JSON `FILE`")
 	only := flag.String("only", "", "run only the rows whose name matches this `REGEXP`")
 	rounds := flag.Int("rounds", 7, "how often each side of a row runs; figures are the median")
+	var c child
+	flag.IntVar(&c.side, countSide, -1, "used by the program itself, to have its instructions counted")
+	flag.IntVar(&c.ops, countOps, 0, "likewise")
 	flag.Parse()
 	pick, err := regexp.Compile(*only)
 	if err != nil {
@@ -32,6 +42,9 @@ func run() error {
 	}
 	if *rounds < 1 {
 		return fmt.Errorf("-rounds %d: at least one round is needed", *rounds)
+	}
+	if c.side >= 0 {
+		return c.do(pick)
 	}
 	if *from != "" {
 		results, err := readResults(*from)
@@ -72,7 +85,7 @@ func measure(pick *regexp.Regexp, rounds int) (results []result, err error) {
 // rows are all rows, in the order of the floors.
 func rows() []row {
 	var all []row
-	for _, more := range [][]row{clientRows(), cacheRows(), fakeRows(), controllerRows(), webhookRows(), weightRows()} {
+	for _, more := range [][]row{clientRows(), cacheRows(), fakeRows(), controllerRows(), webhookRows(), startRows(), weightRows()} {
 		all = append(all, more...)
 	}
 	return all

@@ -90,6 +90,10 @@ func table(results []result) string {
 		if r.Target > 0 {
 			target = fmt.Sprintf("%.2f", r.Target)
 		}
+		if r.Missing != "" {
+			fmt.Fprintf(&b, "| %s | %s | | | | %s | %s |\n", r.Name, figure, target, r.Missing)
+			continue
+		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | **%.2f** | %s | %s |\n", r.Name, figure, short(r.Ours), short(r.Theirs), r.Ratio, target, r.verdict())
 	}
 	return b.String()

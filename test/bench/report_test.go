@@ -17,6 +17,7 @@ var sampleResults = []result{
 	{Name: "cache: Get", Unit: bytes, Exact: true, Ours: 7700, Theirs: 9000, Ratio: 0.8556, Target: 0.86, Hit: true},
 	{Name: "queue: <distinct>", Unit: cpu, Ours: 1.25, Theirs: 5, Ratio: 0.25, Target: 0.2},
 	{Name: "queue: slow", Unit: p99, Ours: 30, Theirs: 10, Ratio: 3},
+	{Name: "cache: List", Unit: instr, Exact: true, Target: 0.5, Missing: "not measured: valgrind is not installed"},
 }
 
 func TestTable(t *testing.T) {
@@ -25,6 +26,7 @@ func TestTable(t *testing.T) {
 | cache: Get | B/op | 7700 | 9000 | **0.86** | 0.86 | hit |
 | queue: <distinct> | CPU/op (timed) | 1.25 | 5.00 | **0.25** | 0.20 | miss |
 | queue: slow | p99 us (timed) | 30.0 | 10.0 | **3.00** |  |  |
+| cache: List | instr/op | | | | 0.50 | not measured: valgrind is not installed |
 `
 	if got := table(sampleResults); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -46,8 +48,8 @@ func TestChartIsXML(t *testing.T) {
 			bars++
 		}
 	}
-	if bars != len(sampleResults) {
-		t.Errorf("%d bars for %d results", bars, len(sampleResults))
+	if bars != len(sampleResults)-1 { // one was not measured
+		t.Errorf("%d bars for %d results", bars, len(sampleResults)-1)
 	}
 }
 
@@ -81,5 +83,16 @@ func TestReport(t *testing.T) {
 	}
 	if err := to.write(sampleResults); err == nil {
 		t.Error("a README without the marks was accepted")
+	}
+}
+
+// Without valgrind a row says that its instructions are not measured, and measures the rest.
+func TestNotMeasured(t *testing.T) {
+	t.Setenv("PATH", "")
+	nothing := func() (work, error) { return func(int) error { return nil }, nil }
+	r := row{name: "nothing", n: 1, targets: map[unit]float64{bytes: 0}, ours: nothing, theirs: nothing}.counting(1, 0.5)
+	got, err := r.measure(1)
+	if err != nil || len(got) != 2 || got[0].Unit != instr || !strings.Contains(got[0].Missing, "valgrind") || got[1].Unit != bytes {
+		t.Errorf("%v, %v", got, err)
 	}
 }

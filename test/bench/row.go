@@ -5,6 +5,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -22,10 +23,12 @@ const (
 	p50    unit = "p50 us"    // timed: half of all take less
 	p99    unit = "p99 us"    // timed: all but one in a hundred take less
 	count  unit = "count"     // exact
+	instr  unit = "instr/op"  // exact within a percent, by valgrind; not measured without it
+	begin  unit = "start us"  // timed: from the start of the process
 )
 
 // exact units are the same in each run.
-func (u unit) exact() bool { return u != cpu && u != p50 && u != p99 }
+func (u unit) exact() bool { return u != cpu && u != p50 && u != p99 && u != begin }
 
 // row is one piece of work done by both libraries.
 type row struct {
@@ -37,8 +40,11 @@ type row struct {
 	targets map[unit]float64
 	// ours and theirs make the work ready and return what does it n times.
 	ours, theirs func() (work, error)
+	// counted is how many operations instructions are counted over; their sum should be some 100 million, far more
+	// than what one start of a program differs from another.
+	counted int
 	// fixed, instead of ours and theirs, gives figures that are not run n times.
-	fixed func() (map[unit][2]float64, error)
+	fixed func(rounds int) (map[unit][2]float64, error)
 }
 
 // work does n operations.
@@ -54,6 +60,8 @@ type result struct {
 	Ratio  float64 `json:"ratio"`
 	Target float64 `json:"target,omitempty"`
 	Hit    bool    `json:"hit"`
+	// Missing is why there are no figures.
+	Missing string `json:"missing,omitempty"`
 }
 
 var heading = fmt.Sprintf("%-44s %-10s %-6s %12s %12s %7s %7s", "row", "unit", "", "ours", "theirs", "ratio", "target")
@@ -62,6 +70,9 @@ func (r result) String() string {
 	kind := "timed"
 	if r.Exact {
 		kind = "exact"
+	}
+	if r.Missing != "" {
+		return fmt.Sprintf("%-44s %-10s %-6s %s", r.Name, r.Unit, kind, r.Missing)
 	}
 	target := "-"
 	if r.Target > 0 {
@@ -88,7 +99,18 @@ func (r row) measure(rounds int) ([]result, error) {
 		return nil, err
 	}
 	var out []result
-	for _, u := range []unit{cpu, allocs, bytes, size, count, p50, p99} {
+	if _, wanted := r.targets[instr]; wanted {
+		both, err := r.instructions()
+		switch {
+		case errors.Is(err, errNotMeasured):
+			out = append(out, result{Name: r.name, Unit: instr, Exact: true, Target: r.targets[instr], Missing: err.Error()})
+		case err != nil:
+			return nil, err
+		default:
+			figures[instr] = both
+		}
+	}
+	for _, u := range []unit{instr, begin, cpu, allocs, bytes, size, count, p50, p99} {
 		target, wanted := r.targets[u]
 		both, measured := figures[u]
 		if !wanted || !measured {
@@ -106,7 +128,7 @@ func (r row) measure(rounds int) ([]result, error) {
 // figures runs both sides in turns and takes the median of each.
 func (r row) figures(rounds int) (map[unit][2]float64, error) {
 	if r.fixed != nil {
-		return r.fixed()
+		return r.fixed(rounds)
 	}
 	ours, err := r.ours()
 	if err != nil {

@@ -23,7 +23,7 @@ func weightRows() []row {
 func weight(name, program string, sizeTarget, countTarget float64) row {
 	return row{
 		name: "weight: " + name, targets: map[unit]float64{size: sizeTarget, count: countTarget},
-		fixed: func() (map[unit][2]float64, error) {
+		fixed: func(int) (map[unit][2]float64, error) {
 			var mb, packages [2]float64
 			for side, lib := range []string{"ours", "theirs"} {
 				var err error
