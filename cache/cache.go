@@ -266,7 +266,7 @@ func (c *informerCache) entry(k *kind, example runtime.Object, later bool) (*ent
 			return nil, fmt.Errorf("cache %s: %w", k.gvk, err)
 		}
 	} else {
-		made.example = example
+		made.example, made.refused = example, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -359,6 +359,8 @@ func TestKindInstalledLater(t *testing.T) {
 		m := &laterMapper{RESTMapper: s.mapper()}
 		r := newStoppedRig(t, Options{}, s)
 		r.cache.mapper = m
+		// The reason is known before the kind is asked for again.
+		want(t, meta.IsNoMatchError(r.informer(t, &corev1.Pod{}, BlockUntilSynced(false)).(*informer).LastError()), true)
 		r.start()
 		err := r.cache.Get(t.Context(), key("a", "m"), configMap("", ""))
 		want(t, meta.IsNoMatchError(err), true)
