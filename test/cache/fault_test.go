@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+
+	"k8s.io/client-go/rest"
 )
 
 // faults stands between a client and the server. It holds watches, cuts them, makes them start over, and loses
@@ -24,6 +26,15 @@ type faults struct {
 }
 
 func newFaults() *faults { return &faults{watches: map[*heldBody]bool{}} }
+
+// heldWatches returns a config whose watches can be held back.
+func heldWatches(cfg *rest.Config) (*rest.Config, *faults) {
+	f := newFaults()
+	out := rest.CopyConfig(cfg)
+	out.QPS = -1
+	out.Wrap(f.wrap)
+	return out, f
+}
 
 func (f *faults) wrap(next http.RoundTripper) http.RoundTripper {
 	f.next = next

@@ -5,6 +5,7 @@ package cache_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -12,17 +13,20 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/wherry-dev/wherry/client"
+	"github.com/wherry-dev/wherry/client/apiutil"
 	"github.com/wherry-dev/wherry/cluster"
 	"github.com/wherry-dev/wherry/test/envtest"
 )
@@ -35,8 +39,14 @@ var (
 const (
 	modelWorkers = 4
 	modelKeys    = 5
-	restarts     = 2
 	finalizer    = "example.com/f"
+)
+
+// The forms that readers of the model read in.
+const (
+	typed    = "typed"
+	metadata = "metadata"
+	untyped  = "unstructured"
 )
 
 // state is one state an object was in: absent, or an object at a version.
@@ -61,20 +71,41 @@ type past struct {
 	floor  map[string]int // reader → index into states
 }
 
-// worker writes its own keys, through the client under test and through another one, and checks every read.
-type worker struct {
-	t     *testing.T
-	id    string
-	rnd   *rand.Rand
+// world is what all workers share.
+type world struct {
 	mine  client.Client // cached, reads its own writes
 	other client.Client // live
-	keys  map[string]*past
-	log   []string
+	// server is held for reading by a step, for writing while the server restarts or the informer is removed.
+	server sync.RWMutex
+	// whole says that typed reads have begun: until then the kind is read as metadata only, and stored so.
+	whole atomic.Bool
+	// done gets a value for each step.
+	done chan struct{}
 }
 
-// TestModel drives a cache with random writes of this client and of others, finalizers, deletions, lost answers,
-// held and broken watches, relists and restarts of the server, and compares every read with a model: own writes
-// are visible at once, those of others in the end, and no reader ever goes back in time.
+// worker writes its own keys, through the client under test and through another one, and checks every read.
+type worker struct {
+	*world
+	t    *testing.T
+	id   string
+	rnd  *rand.Rand
+	keys map[string]*past
+	log  []string
+}
+
+// turns is what happens to the world, each when so many hundredths of the steps are done.
+var turns = []struct {
+	at   int
+	what string
+}{
+	{8, "typed"}, {22, "restart"}, {33, "remove"}, {42, "typed"}, {55, "restart"}, {62, "remove"}, {70, "typed"}, {78, "remove"}, {86, "restart"}, {90, "typed"},
+}
+
+// TestModel drives a cache with random writes of this client and of others, finalizers, deletions of one and of many,
+// lost answers, held and broken watches, relists and restarts of the server, and compares every read with a model: own
+// writes are visible at once, those of others in the end, and no reader ever goes back in time. Readers read in every
+// form; a few times the informer is removed and the kind begins anew as metadata, and in mid-run typed reads have the
+// store of metadata replaced by one of whole objects.
 func TestModel(t *testing.T) {
 	n := *seed
 	if n == 0 {
@@ -83,69 +114,93 @@ func TestModel(t *testing.T) {
 	t.Logf("seed %d: repeat with -args -seed %d", n, n)
 	env := &envtest.Environment{ControlPlane: envtest.ControlPlane{Etcd: &envtest.Etcd{DataDir: t.TempDir()}}}
 	cfg, err := env.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = env.Stop() })
 	env.ControlPlane.APIServer = &envtest.APIServer{SecurePort: portOf(t, cfg)}
-
-	faults := newFaults()
-	faulty := rest.CopyConfig(cfg)
-	faulty.Wrap(faults.wrap)
-	faulty.QPS = -1
-	c := start(t, faulty, func(o *cluster.Options) { o.Client.Cache = &client.CacheOptions{Unstructured: true} })
-	live := rest.CopyConfig(cfg)
-	live.QPS = -1
-	other, err := client.New(live, client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg.QPS = -1
+	faulty, faults := heldWatches(cfg)
+	cl := start(t, faulty)
+	other, err := client.New(cfg, client.Options{Scheme: scheme})
+	must(t, err)
+	all := &world{mine: cl.GetClient(), other: other, done: make(chan struct{})}
 	var workers []*worker
 	for i := range modelWorkers {
-		w := &worker{t: t, id: fmt.Sprintf("w%d", i), rnd: rand.New(rand.NewPCG(n, uint64(i))), mine: c.GetClient(), other: other, keys: map[string]*past{}}
-		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.id}}
-		if err := other.Create(t.Context(), ns); err != nil {
-			t.Fatal(err)
-		}
+		w := &worker{world: all, t: t, id: fmt.Sprintf("w%d", i), rnd: rand.New(rand.NewPCG(n, uint64(i))), keys: map[string]*past{}}
+		must(t, other.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.id}}))
 		for k := range modelKeys {
 			w.keys[fmt.Sprintf("k%d", k)] = &past{states: []state{{absent: true}}, floor: map[string]int{}}
 		}
 		workers = append(workers, w)
 	}
-	// Steps hold the server's lock for reading, a restart for writing.
-	var server sync.RWMutex
 	stop := make(chan struct{})
 	var trouble, work sync.WaitGroup
 	trouble.Go(func() { makeTrouble(rand.New(rand.NewPCG(n, 99)), faults, stop) })
 	for _, w := range workers {
-		work.Go(func() {
-			for step := range *steps / modelWorkers {
-				if t.Failed() {
-					return
-				}
-				server.RLock()
-				w.step(t.Context(), step)
-				server.RUnlock()
-			}
-		})
+		work.Go(func() { w.run(*steps / modelWorkers) })
 	}
-	for range restarts {
-		time.Sleep(3 * time.Second)
-		server.Lock()
-		if err := env.Stop(); err != nil {
-			t.Error(err)
-		}
-		if _, err := env.Start(); err != nil {
-			t.Error(err)
-		}
-		server.Unlock()
-	}
-	work.Wait()
+	go func() { work.Wait(); close(all.done) }()
+	all.turn(t, env, cl, *steps)
 	close(stop)
 	trouble.Wait()
 	faults.release()
 	for _, w := range workers {
 		w.settle(t.Context())
+	}
+}
+
+// run takes steps until there is a failure.
+func (w *worker) run(n int) {
+	for step := range n {
+		if w.t.Failed() {
+			return
+		}
+		w.server.RLock()
+		w.step(w.t.Context(), step)
+		w.server.RUnlock()
+		w.done <- struct{}{}
+	}
+}
+
+// turn counts the steps that are done, all of n, and makes the turns.
+func (a *world) turn(t *testing.T, env *envtest.Environment, cl cluster.Cluster, n int) {
+	left, count := turns, 0
+	for range a.done {
+		count++
+		if len(left) == 0 || count < n*left[0].at/100 {
+			continue
+		}
+		switch left[0].what {
+		case "typed":
+			a.whole.Store(true) // without the lock: the upgrade is to meet what is going on
+		case "remove":
+			a.locked(func() error {
+				a.whole.Store(false)
+				untyped := shape{configMapKind, apiutil.Unstructured}.object("", "")
+				return errors.Join(cl.GetCache().RemoveInformer(t.Context(), &corev1.ConfigMap{}), cl.GetCache().RemoveInformer(t.Context(), untyped))
+			}, t)
+		case "restart":
+			a.locked(func() error {
+				if err := env.Stop(); err != nil {
+					return err
+				}
+				_, err := env.Start()
+				return err
+			}, t)
+		}
+		left = left[1:]
+	}
+	if count == n && len(left) > 0 {
+		t.Errorf("all steps are done, and these turns were not made: %v", left)
+	}
+}
+
+// locked does something between steps.
+func (a *world) locked(f func() error, t *testing.T) {
+	// Workers that have ended a step wait to tell so, those in a step end it: nobody waits for the other.
+	a.server.Lock()
+	defer a.server.Unlock()
+	if err := f(); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -160,28 +215,6 @@ func portOf(t *testing.T, cfg *rest.Config) int {
 		t.Fatal(err)
 	}
 	return port
-}
-
-// start starts a cluster that ends with the test.
-func start(t *testing.T, cfg *rest.Config, opts ...cluster.Option) cluster.Cluster {
-	t.Helper()
-	c, err := cluster.New(cfg, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- c.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
-	if !c.GetCache().WaitForCacheSync(t.Context()) {
-		t.Fatal("the cache did not start")
-	}
-	return c
 }
 
 func makeTrouble(rnd *rand.Rand, f *faults, stop <-chan struct{}) {
@@ -214,10 +247,7 @@ func (w *worker) fail(format string, args ...any) {
 	w.t.Errorf("%s: %s\n%s", w.id, fmt.Sprintf(format, args...), strings.Join(last, "\n"))
 }
 
-func (w *worker) key() (string, *past) {
-	name := fmt.Sprintf("k%d", w.rnd.IntN(modelKeys))
-	return name, w.keys[name]
-}
+func (w *worker) key() string { return fmt.Sprintf("k%d", w.rnd.IntN(modelKeys)) }
 
 func stateOf(m client.Object, n string) state {
 	return state{uid: m.GetUID(), version: m.GetResourceVersion(), n: n, label: m.GetLabels()["l"]}
@@ -227,7 +257,7 @@ func stateOf(m client.Object, n string) state {
 func (w *worker) step(ctx context.Context, step int) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	name, p := w.key()
+	name := w.key()
 	own := w.rnd.IntN(3) > 0
 	lost := own && w.rnd.IntN(12) == 0
 	wctx := ctx
@@ -250,9 +280,9 @@ func (w *worker) step(ctx context.Context, step int) {
 	for _, k := range touched {
 		w.learn(ctx, k, own && what != "", len(touched) > 1)
 	}
-	w.check(ctx, name, p)
-	if other, p := w.key(); other != name {
-		w.check(ctx, other, p)
+	w.check(ctx, name)
+	if other := w.key(); other != name {
+		w.check(ctx, other)
 	}
 	if w.rnd.IntN(3) == 0 {
 		w.checkList(ctx)
@@ -310,7 +340,7 @@ func (w *worker) write(ctx context.Context, c client.Client, name, n string) str
 		err = c.DeleteAllOf(ctx, m, client.InNamespace(w.id), client.MatchingLabels{"l": label})
 	}
 	var status apierrors.APIStatus
-	if err != nil && asStatus(err, &status) && status.Status().Code < 500 {
+	if err != nil && errors.As(err, &status) && status.Status().Code < 500 {
 		return "" // refused: nothing was written
 	}
 	return what
@@ -334,7 +364,7 @@ func (w *worker) learn(ctx context.Context, name string, own, many bool) {
 		p.states = append(p.states, now)
 	}
 	if own && (!many || last != now) {
-		for _, reader := range []string{"typed", "unstructured"} {
+		for _, reader := range []string{typed, metadata, untyped} {
 			p.floor[reader] = len(p.states) - 1
 		}
 	}
@@ -344,7 +374,11 @@ func (w *worker) learn(ctx context.Context, name string, own, many bool) {
 func (w *worker) seen(reader, how, name string, s state) {
 	p := w.keys[name]
 	for i := p.floor[reader]; i < len(p.states); i++ {
-		if p.states[i] == s {
+		known := p.states[i]
+		if reader == metadata {
+			known.n = "" // metadata does not tell
+		}
+		if known == s {
 			p.floor[reader] = i
 			return
 		}
@@ -352,39 +386,41 @@ func (w *worker) seen(reader, how, name string, s state) {
 	w.fail("%s %s of %s shows %v; it may show %v", reader, how, name, s, p.states[p.floor[reader]:])
 }
 
-// check reads one key in both stores' forms.
-func (w *worker) check(ctx context.Context, name string, p *past) {
-	key := types.NamespacedName{Namespace: w.id, Name: name}
-	m := &corev1.ConfigMap{}
+// check reads one key, in one form or more.
+func (w *worker) check(ctx context.Context, name string) {
+	if w.whole.Load() {
+		m := &corev1.ConfigMap{}
+		w.get(ctx, typed, name, m, func() string { return m.Data["n"] })
+	}
+	if w.rnd.IntN(2) == 0 || !w.whole.Load() {
+		w.get(ctx, metadata, name, shape{configMapKind, apiutil.Metadata}.object("", ""), func() string { return "" })
+	}
+	if w.rnd.IntN(3) == 0 {
+		u := shape{configMapKind, apiutil.Unstructured}.object("", "").(*unstructured.Unstructured)
+		w.get(ctx, untyped, name, u, func() string {
+			n, _, _ := unstructured.NestedString(u.Object, "data", "n")
+			return n
+		})
+	}
+}
+
+// get reads one key in one form; n tells what the object says.
+func (w *worker) get(ctx context.Context, reader, name string, into client.Object, n func() string) {
 	var opts []client.GetOption
 	if w.rnd.IntN(4) == 0 {
 		opts = append(opts, client.UnsafeDisableDeepCopy)
 	}
-	switch err := w.mine.Get(ctx, key, m, opts...); {
+	switch err := w.mine.Get(ctx, types.NamespacedName{Namespace: w.id, Name: name}, into, opts...); {
 	case err == nil:
-		w.seen("typed", "get", name, stateOf(m, m.Data["n"]))
+		w.seen(reader, "get", name, stateOf(into, n()))
 	case apierrors.IsNotFound(err):
-		w.seen("typed", "get", name, state{absent: true})
+		w.seen(reader, "get", name, state{absent: true})
 	default:
-		w.fail("get %s: %v", name, err)
-	}
-	if w.rnd.IntN(3) > 0 {
-		return
-	}
-	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
-	switch err := w.mine.Get(ctx, key, u); {
-	case err == nil:
-		n, _, _ := unstructured.NestedString(u.Object, "data", "n")
-		w.seen("unstructured", "get", name, stateOf(u, n))
-	case apierrors.IsNotFound(err):
-		w.seen("unstructured", "get", name, state{absent: true})
-	default:
-		w.fail("get %s unstructured: %v", name, err)
+		w.fail("get %s %s: %v", reader, name, err)
 	}
 }
 
-// checkList lists the worker's objects, all or by label, whole or in pages.
+// checkList lists the worker's objects, typed or as metadata, all or by label, whole or in pages.
 func (w *worker) checkList(ctx context.Context) {
 	opts := []client.ListOption{client.InNamespace(w.id)}
 	label := ""
@@ -392,68 +428,105 @@ func (w *worker) checkList(ctx context.Context) {
 		label = fmt.Sprint(w.rnd.IntN(2))
 		opts = append(opts, client.MatchingLabels{"l": label})
 	}
-	var list corev1.ConfigMapList
-	if err := w.mine.List(ctx, &list, opts...); err != nil {
-		w.fail("list: %v", err)
+	reader, form := metadata, shape{configMapKind, apiutil.Metadata}
+	if w.whole.Load() && w.rnd.IntN(3) > 0 {
+		reader, form = typed, shape{configMapKind, apiutil.Typed}
+	}
+	limit := int64(w.rnd.IntN(4)) // 0 for all at once
+	found := map[string]bool{}
+	for list := form.list(); ; {
+		if err := w.mine.List(ctx, list, append(opts, client.Limit(limit), client.Continue(list.GetContinue()))...); err != nil {
+			w.fail("list %s: %v", reader, err)
+			return
+		}
+		items, err := meta.ExtractList(list)
+		if err != nil {
+			w.fail("list %s: %v", reader, err)
+			return
+		}
+		for _, item := range items {
+			w.listed(reader, label, item.(client.Object), found)
+		}
+		if list.GetContinue() == "" {
+			break
+		}
+	}
+	w.notListed(reader, label, found)
+}
+
+// listed checks one object of a list.
+func (w *worker) listed(reader, label string, obj client.Object, found map[string]bool) {
+	name := obj.GetName()
+	if name == "kube-root-ca.crt" {
 		return
 	}
-	found := map[string]bool{}
-	for i := range list.Items {
-		m := &list.Items[i]
-		if m.Name == "kube-root-ca.crt" {
-			continue
-		}
-		if found[m.Name] {
-			w.fail("list shows %s twice", m.Name)
-		}
-		found[m.Name] = true
-		if label != "" && m.Labels["l"] != label {
-			w.fail("a list by label %s shows %s with label %s", label, m.Name, m.Labels["l"])
-		}
-		w.seen("typed", "list", m.Name, stateOf(m, m.Data["n"]))
+	if found[name] {
+		w.fail("list %s shows %s twice", reader, name)
 	}
+	found[name] = true
+	if label != "" && obj.GetLabels()["l"] != label {
+		w.fail("a list by label %s shows %s with label %s", label, name, obj.GetLabels()["l"])
+	}
+	n := ""
+	if m, ok := obj.(*corev1.ConfigMap); ok {
+		n = m.Data["n"]
+	}
+	w.seen(reader, "list", name, stateOf(obj, n))
+}
+
+// notListed checks that what a list lacks is absent or has another label, in one of the states that may be seen.
+func (w *worker) notListed(reader, label string, found map[string]bool) {
 	for name, p := range w.keys {
 		if found[name] {
 			continue
 		}
 		if label == "" {
-			w.seen("typed", "list", name, state{absent: true})
+			w.seen(reader, "list", name, state{absent: true})
 			continue
 		}
-		// It is absent or has another label, in one of the states that may be seen.
 		ok := false
-		for _, s := range p.states[p.floor["typed"]:] {
+		for _, s := range p.states[p.floor[reader]:] {
 			ok = ok || s.absent || s.label != label
 		}
 		if !ok {
-			w.fail("a list by label %s lacks %s, which is %v", label, name, p.states[p.floor["typed"]:])
+			w.fail("a list %s by label %s lacks %s, which is %v", reader, label, name, p.states[p.floor[reader]:])
 		}
 	}
 }
 
-// settle waits until the cache has seen everything.
+// settle waits until the cache has seen everything, in every form.
 func (w *worker) settle(ctx context.Context) {
-	deadline := time.Now().Add(time.Minute)
 	for name, p := range w.keys {
 		last := p.states[len(p.states)-1]
-		for {
-			m := &corev1.ConfigMap{}
-			now := state{absent: true}
-			err := w.mine.Get(ctx, types.NamespacedName{Namespace: w.id, Name: name}, m)
-			if err == nil {
-				now = stateOf(m, m.Data["n"])
-			} else if !apierrors.IsNotFound(err) {
-				w.fail("get %s at the end: %v", name, err)
-				return
-			}
-			if now == last {
-				break
-			}
-			if time.Now().After(deadline) {
-				w.fail("at the end %s is %v, the cache shows %v", name, last, now)
-				return
-			}
-			time.Sleep(20 * time.Millisecond)
+		m := &corev1.ConfigMap{}
+		u := shape{configMapKind, apiutil.Unstructured}.object("", "").(*unstructured.Unstructured)
+		part := shape{configMapKind, apiutil.Metadata}.object("", "")
+		w.settled(ctx, typed, name, m, last, func() string { return m.Data["n"] })
+		w.settled(ctx, metadata, name, part, last, func() string { return last.n })
+		w.settled(ctx, untyped, name, u, last, func() string {
+			n, _, _ := unstructured.NestedString(u.Object, "data", "n")
+			return n
+		})
+	}
+}
+
+// settled waits until a reader sees the last state of a key.
+func (w *worker) settled(ctx context.Context, reader, name string, into client.Object, last state, n func() string) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		now := state{absent: true}
+		err := w.mine.Get(ctx, types.NamespacedName{Namespace: w.id, Name: name}, into)
+		if err == nil {
+			now = stateOf(into, n())
+		} else if !apierrors.IsNotFound(err) {
+			w.fail("get %s %s at the end: %v", reader, name, err)
+			return
+		}
+		if now == last {
+			return
+		}
+		if time.Now().After(deadline) {
+			w.fail("at the end %s is %v, the cache shows %v to the reader %s", name, last, now, reader)
+			return
 		}
 	}
 }
