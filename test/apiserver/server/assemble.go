@@ -65,19 +65,13 @@ func (p *parts) keyPrefix(resource, group string) string {
 // complete settles kube-apiserver's own options.
 func (p *parts) complete(ctx context.Context) error {
 	o := options.NewServerRunOptions()
+	defaults(o)
 	if err := p.parse(o); err != nil {
 		return err
 	}
-	o.AllowPrivileged = true
 	o.GenericServerRunOptions.AdvertiseAddress = net.ParseIP(loopback)
-	o.GenericServerRunOptions.ExternalHost = loopback
 	o.EndpointReconcilerType = string(reconcilers.NoneEndpointReconcilerType)
 	o.InformerName = p.informer
-	if o.ServiceClusterIPRanges == "" {
-		o.ServiceClusterIPRanges = serviceRange
-	}
-	// A server that stops ends its watches at once instead of waiting for their clients.
-	o.GenericServerRunOptions.ShutdownWatchTerminationGracePeriod = watchGrace
 
 	if err := p.backend(o); err != nil {
 		return err
@@ -85,13 +79,10 @@ func (p *parts) complete(ctx context.Context) error {
 
 	o.Authentication.Anonymous.Allow = false
 	o.Authentication.Anonymous.FlagsSet = true
-	o.Authentication.BootstrapToken.Enable = false
-	ca, err := dynamiccertificates.NewStaticCAContent("client-ca", p.identity.CA())
-	if err != nil {
-		return fmt.Errorf("use the certificate authority: %w", err)
+	var err error
+	if o.Authentication.ClientCert.CAContentProvider, err = p.clientCA(o.Authentication.ClientCert.ClientCA); err != nil {
+		return err
 	}
-	o.Authentication.ClientCert.CAContentProvider = ca
-	o.Authorization.Modes = []string{"RBAC"}
 	if len(o.Authentication.ServiceAccounts.Issuers) == 0 {
 		o.Authentication.ServiceAccounts.Issuers = []string{issuer}
 	}
@@ -116,6 +107,33 @@ func (p *parts) complete(ctx context.Context) error {
 		return fmt.Errorf("kube-apiserver refuses its options: %w", utilerrors.NewAggregate(errs))
 	}
 	return nil
+}
+
+// defaults are what this server differs in from kube-apiserver and a flag may change.
+func defaults(o *options.ServerRunOptions) {
+	o.AllowPrivileged = true
+	o.Authentication.BootstrapToken.Enable = false
+	o.Authorization.Modes = []string{"RBAC"}
+	o.GenericServerRunOptions.ExternalHost = loopback
+	// A server that stops ends its watches at once instead of waiting for their clients.
+	o.GenericServerRunOptions.ShutdownWatchTerminationGracePeriod = watchGrace
+	o.ServiceClusterIPRanges = serviceRange
+}
+
+// clientCA is who may issue client certificates: our own authority and, if client-ca-file names one, that too.
+func (p *parts) clientCA(path string) (dynamiccertificates.CAContentProvider, error) {
+	own, err := dynamiccertificates.NewStaticCAContent("client-ca", p.identity.CA())
+	if err != nil {
+		return nil, fmt.Errorf("use the certificate authority: %w", err)
+	}
+	if path == "" {
+		return own, nil
+	}
+	given, err := dynamiccertificates.NewDynamicCAContentFromFile("client-ca-file", path)
+	if err != nil {
+		return nil, fmt.Errorf("kube-apiserver flag client-ca-file: %w", err)
+	}
+	return dynamiccertificates.NewUnionCAContentProvider(own, given), nil
 }
 
 // backend settles what the storage is.
