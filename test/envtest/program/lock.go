@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 )
 
@@ -24,7 +25,7 @@ const (
 func lock(ctx context.Context, path string, progress io.Writer) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("lock the build of the API server program: %w", err)
+		return nil, unwritable(filepath.Dir(path), err)
 	}
 	defer func() {
 		if err != nil {
@@ -42,7 +43,7 @@ func lock(ctx context.Context, path string, progress io.Writer) (unlock func(), 
 			return func() { f.Close() }, nil
 		}
 		if !told {
-			fmt.Fprintln(progress, "waiting for another process that is building the API server")
+			fmt.Fprintln(progress, "waiting for another process that is building the API server program")
 		}
 		select {
 		case <-ctx.Done():

@@ -5,34 +5,31 @@ package program
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 )
 
 // Env names the environment variable that holds the path of a ready program.
 // Where it is set nothing is looked for and nothing is built.
 const Env = "WHERRY_APISERVER"
 
-// self is the module this package is part of; the program's source lies beside
-// it, in the folder apiserver.
-const self = "github.com/wherry-dev/wherry/test"
-
-// buildCommand is what to run ahead of tests where a build would not fit into
+// BuildCommand is what to run ahead of tests where a build would not fit into
 // their time.
-const buildCommand = "go run " + self + "/envtest/build"
+const BuildCommand = "go run " + self + "/envtest/build"
 
 // Find returns the path of the API server program: the one that Env names, or
-// else the one built from the source beside this module, which it builds or
-// refreshes in the user's cache folder. Builds are told to progress, and happen
-// under a lock: of several processes that need one, one builds and the others
-// wait. A first build takes minutes; ctx stops it, or the wait for it.
+// else the one in the user's cache folder, which it builds if there is none or
+// its source has changed. The source is in the working tree this package is part
+// of, or else module test/apiserver in this package's Version, which is
+// downloaded. What is done is told to progress; it happens under a lock: of
+// several processes that need a program, one builds and the others wait. A first
+// build takes minutes; ctx stops it, or the wait for it. In a test whose time
+// limit is too near Find fails at once. To find what is there takes milliseconds
+// and needs no Go.
 func Find(ctx context.Context, progress io.Writer) (string, error) {
 	if path := os.Getenv(Env); path != "" {
 		info, err := os.Stat(path)
@@ -44,85 +41,81 @@ func Find(ctx context.Context, progress io.Writer) (string, error) {
 		}
 		return path, nil
 	}
-	source, err := sourceFolder(ctx)
-	if err != nil {
-		return "", err
-	}
-	target, err := cached(source)
-	if err != nil {
-		return "", err
-	}
-	if err := fits(target); err != nil {
-		return "", err
-	}
-	return target, Build(ctx, target, progress)
+	return here().find(ctx, progress)
 }
 
-// Build builds the program from the source beside this module into the file
-// target, under the lock that Find waits for. It is quick where nothing
-// changed since the last build.
+// Build builds the program into the file target, which is made if there is none
+// or its source has changed, under the lock that Find waits for too.
 func Build(ctx context.Context, target string, progress io.Writer) error {
-	source, err := sourceFolder(ctx)
+	return here().build(ctx, target, progress)
+}
+
+// find is Find for one source.
+func (s source) find(ctx context.Context, progress io.Writer) (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("no cache folder for the API server program: %w; set it, or name a program built elsewhere in %s", err, Env)
+	}
+	name := "apiserver"
+	if runtime.GOOS == "windows" {
+		name += ".exe"
+	}
+	target := filepath.Join(cache, "wherry", s.name(), name)
+	return target, s.build(ctx, target, progress)
+}
+
+// build makes target be there and up to date.
+func (s source) build(ctx context.Context, target string, progress io.Writer) error {
+	stamp, err := s.stamp()
+	if err != nil || current(target, stamp) {
+		return err
+	}
+	ctx, cancel, err := withinTest(ctx)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-		return fmt.Errorf("make the folder for the API server program: %w", err)
+	defer cancel()
+	if _, err := exec.LookPath("go"); err != nil {
+		return fmt.Errorf("the API server program must be built, and there is no go command: install Go, or name a program built elsewhere by %q in %s", BuildCommand, Env)
+	}
+	folder := filepath.Dir(target)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return unwritable(folder, err)
 	}
 	unlock, err := lock(ctx, target+".lock", progress)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	return compile(ctx, source, target, progress)
-}
-
-// sourceFolder finds the program's source as the go command sees it from the
-// current folder.
-func sourceFolder(ctx context.Context) (string, error) {
-	if _, err := exec.LookPath("go"); err != nil {
-		return "", fmt.Errorf("the API server program must be built, and there is no go command: install Go, or set %s to a program built elsewhere by %q", Env, buildCommand)
+	if current(target, stamp) {
+		return nil // another process has built it meanwhile
 	}
-	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", self)
-	cmd.Env = goEnv()
-	var complaint strings.Builder
-	cmd.Stderr = &complaint
-	out, err := cmd.Output()
+	fmt.Fprintln(progress, "building the API server program; the first time this takes minutes")
+	build, remove, err := s.fetch(ctx, folder)
 	if err != nil {
-		return "", fmt.Errorf("find the API server's source: go list -m %s: %w: %s", self, err, strings.TrimSpace(complaint.String()))
+		return err
 	}
-	source := filepath.Join(strings.TrimSpace(string(out)), "apiserver")
-	if _, err := os.Stat(filepath.Join(source, "go.mod")); err != nil {
-		return "", fmt.Errorf("the API server's source is not beside %s: set %s to a program built from a checkout", self, Env)
+	defer remove()
+	// A build that is cut off must leave no program that looks whole.
+	fresh := target + ".new"
+	if err := compile(ctx, build, fresh, progress); err != nil {
+		return err
 	}
-	return source, nil
+	return finish(fresh, target, stamp)
 }
 
-// cached is where the program built from source is kept between runs.
-func cached(source string) (string, error) {
-	folder, err := os.UserCacheDir()
-	if err != nil {
-		return "", fmt.Errorf("no cache folder for the API server program: %w; set %s instead", err, Env)
-	}
-	sum := sha256.Sum256([]byte(source))
-	name := "apiserver"
-	if runtime.GOOS == "windows" {
-		name += ".exe"
-	}
-	return filepath.Join(folder, "wherry", hex.EncodeToString(sum[:6]), name), nil
+// unwritable is the error for a folder that cannot be written to.
+func unwritable(folder string, err error) error {
+	return fmt.Errorf("keep the API server program in %s: %w; make that folder writable, choose another with %s, or name a program built elsewhere in %s", folder, err, cacheVariable(), Env)
 }
 
-// goEnv is the environment for the go command: the caller's, less what would
-// build for another machine or another set of modules.
-func goEnv() []string {
-	env := make([]string, 0, len(os.Environ())+1)
-	for _, kv := range os.Environ() {
-		name, _, _ := strings.Cut(kv, "=")
-		switch name {
-		case "GOFLAGS", "GOOS", "GOARCH", "GOWORK":
-		default:
-			env = append(env, kv)
-		}
+// cacheVariable is what moves the user's cache folder.
+func cacheVariable() string {
+	switch runtime.GOOS {
+	case "windows":
+		return "LocalAppData"
+	case "darwin":
+		return "HOME"
 	}
-	return append(env, "GOWORK=off")
+	return "XDG_CACHE_HOME"
 }
