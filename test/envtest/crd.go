@@ -4,15 +4,10 @@
 package envtest
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -20,25 +15,25 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 
 	"github.com/wherry-dev/wherry/client"
 )
 
 const (
-	// defaultCRDMaxTime bounds the wait for CRDs to be served.
-	defaultCRDMaxTime = 10 * time.Second
-	// defaultCRDPollInterval is how often the server is asked meanwhile.
-	defaultCRDPollInterval = 100 * time.Millisecond
-	// crdRequestTimeout bounds a single request about a CRD.
-	crdRequestTimeout = 30 * time.Second
+	// defaultMaxTime bounds the wait for what was installed to be served.
+	defaultMaxTime = 10 * time.Second
+	// defaultPollInterval is how often the server is asked meanwhile.
+	defaultPollInterval = 100 * time.Millisecond
+	// requestTimeout bounds a single request about what is installed.
+	requestTimeout = 30 * time.Second
 )
 
 // CRDInstallOptions say which custom resource definitions to install, and how.
 type CRDInstallOptions struct {
-	// Scheme is for conversion webhooks: kinds that convert in this process are
-	// found by it. Nil means none.
+	// Scheme tells which kinds convert in this process: those of which one version
+	// is a conversion.Hub and all others are conversion.Convertible. Nil means
+	// apiutil.DefaultScheme.
 	Scheme *runtime.Scheme
 
 	// Paths are files with CRDs, or folders whose files (.yaml, .yml, .json) may
@@ -62,12 +57,22 @@ type CRDInstallOptions struct {
 	// CleanUpAfterUse makes Environment.Stop delete the CRDs: for clusters that
 	// live on.
 	CleanUpAfterUse bool
+
+	// WebhookOptions say where the conversion webhooks of this process are. They
+	// must be prepared: without LocalServingCAData the CRDs are installed as they
+	// are. Environment sets them.
+	WebhookOptions WebhookInstallOptions
 }
 
 // InstallCRDs creates or updates the CRDs that options name, waits until the
-// server serves them, and returns them.
+// server serves them, and returns them as they were installed. Those in options
+// stay as they are.
 func InstallCRDs(config *rest.Config, options CRDInstallOptions) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	if err := ReadCRDFiles(&options); err != nil {
+		return nil, err
+	}
+	var err error
+	if options.CRDs, err = withConversion(options.CRDs, options.Scheme, &options.WebhookOptions); err != nil {
 		return nil, err
 	}
 	if err := CreateCRDs(config, options.CRDs); err != nil {
@@ -99,36 +104,36 @@ func ReadCRDFiles(options *CRDInstallOptions) error {
 
 // CreateCRDs creates the CRDs, or updates those that are there already.
 func CreateCRDs(config *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition) error {
-	c, err := crdClient(config)
+	c, err := ownClient(config)
 	if err != nil {
 		return err
 	}
 	for _, crd := range crds {
-		if err := createOrReplace(c, crd); err != nil {
+		if err := createOrReplace(c, crd, &apiextensionsv1.CustomResourceDefinition{}); err != nil {
 			return fmt.Errorf("install CRD %s: %w", crd.Name, err)
 		}
 	}
 	return nil
 }
 
-// createOrReplace stores crd, retrying while somebody else writes it too.
-func createOrReplace(c client.Client, crd *apiextensionsv1.CustomResourceDefinition) error {
-	ctx, cancel := context.WithTimeout(context.Background(), crdRequestTimeout)
+// createOrReplace stores a copy of obj, retrying while somebody else writes it
+// too; what is there already goes into stored.
+func createOrReplace(c client.Client, obj, stored client.Object) error {
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
 	for {
-		wanted := crd.DeepCopy()
-		wanted.ResourceVersion = ""
+		wanted := obj.DeepCopyObject().(client.Object)
+		wanted.SetResourceVersion("")
 		err := c.Create(ctx, wanted)
 		if !apierrors.IsAlreadyExists(err) {
 			return err
 		}
-		var stored apiextensionsv1.CustomResourceDefinition
-		if err := c.Get(ctx, client.ObjectKeyFromObject(crd), &stored); apierrors.IsNotFound(err) {
+		if err := c.Get(ctx, client.ObjectKeyFromObject(obj), stored); apierrors.IsNotFound(err) {
 			continue
 		} else if err != nil {
 			return err
 		}
-		wanted.ResourceVersion = stored.ResourceVersion
+		wanted.SetResourceVersion(stored.GetResourceVersion())
 		if err := c.Update(ctx, wanted); !apierrors.IsConflict(err) {
 			return err
 		}
@@ -137,14 +142,14 @@ func createOrReplace(c client.Client, crd *apiextensionsv1.CustomResourceDefinit
 
 // WaitForCRDs waits until every served version of every CRD can be used.
 func WaitForCRDs(config *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition, options CRDInstallOptions) error {
-	c, err := crdClient(config)
+	c, err := ownClient(config)
 	if err != nil {
 		return err
 	}
-	limit := orDefault(options.MaxTime, defaultCRDMaxTime)
+	limit := orDefault(options.MaxTime, defaultMaxTime)
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	tick := time.NewTicker(orDefault(options.PollInterval, defaultCRDPollInterval))
+	tick := time.NewTicker(orDefault(options.PollInterval, defaultPollInterval))
 	defer tick.Stop()
 	for _, crd := range crds {
 		for {
@@ -222,11 +227,11 @@ func UninstallCRDs(config *rest.Config, options CRDInstallOptions) error {
 	if err := ReadCRDFiles(&options); err != nil {
 		return err
 	}
-	c, err := crdClient(config)
+	c, err := ownClient(config)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), crdRequestTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
 	for _, crd := range options.CRDs {
 		if err := client.IgnoreNotFound(c.Delete(ctx, crd.DeepCopy())); err != nil {
@@ -236,75 +241,22 @@ func UninstallCRDs(config *rest.Config, options CRDInstallOptions) error {
 	return nil
 }
 
-// crdExtensions are the file names that may hold CRDs.
-var crdExtensions = []string{".yaml", ".yml", ".json"}
-
 // readCRDs reads the CRDs of all paths.
 func readCRDs(paths []string, mustExist bool) ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	var all []*apiextensionsv1.CustomResourceDefinition
-	for _, path := range paths {
-		files := []string{path}
-		info, err := os.Stat(path)
-		switch {
-		case errors.Is(err, fs.ErrNotExist) && !mustExist:
-			continue
-		case err != nil:
-			return nil, fmt.Errorf("CRD path: %w", err)
-		case info.IsDir():
-			if files, err = crdFiles(path); err != nil {
-				return nil, err
-			}
-		}
-		for _, file := range files {
-			crds, err := readCRDFile(file)
-			if err != nil {
-				return nil, fmt.Errorf("read CRDs from %s: %w", file, err)
-			}
-			all = append(all, crds...)
-		}
-	}
-	return all, nil
-}
-
-func crdFiles(folder string) ([]string, error) {
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		return nil, fmt.Errorf("CRD folder: %w", err)
-	}
-	var files []string
-	for _, e := range entries {
-		if !e.IsDir() && slices.Contains(crdExtensions, filepath.Ext(e.Name())) {
-			files = append(files, filepath.Join(folder, e.Name()))
-		}
-	}
-	return files, nil
-}
-
-// readCRDFile reads a file of YAML or JSON documents and keeps the CRDs.
-func readCRDFile(path string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	content, err := os.ReadFile(path)
+	documents, err := readManifests("CRD", paths, mustExist)
 	if err != nil {
 		return nil, err
 	}
-	var crds []*apiextensionsv1.CustomResourceDefinition
-	for documents := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096); ; {
-		var document runtime.RawExtension
-		if err := documents.Decode(&document); errors.Is(err, io.EOF) {
-			return crds, nil
-		} else if err != nil {
-			return nil, err
-		}
-		var kind metav1.TypeMeta
-		if len(document.Raw) == 0 || json.Unmarshal(document.Raw, &kind) != nil || kind.Kind != "CustomResourceDefinition" {
-			continue // an empty document, or another kind of object
-		}
-		if kind.APIVersion != apiextensionsv1.SchemeGroupVersion.String() {
-			return nil, fmt.Errorf("a CustomResourceDefinition of %s: only %s is served", kind.APIVersion, apiextensionsv1.SchemeGroupVersion)
+	var all []*apiextensionsv1.CustomResourceDefinition
+	for _, d := range documents {
+		if d.Kind != "CustomResourceDefinition" {
+			continue
 		}
 		crd := &apiextensionsv1.CustomResourceDefinition{}
-		if err := json.Unmarshal(document.Raw, crd); err != nil {
+		if err := d.into(crd, apiextensionsv1.SchemeGroupVersion.String()); err != nil {
 			return nil, err
 		}
-		crds = append(crds, crd)
+		all = append(all, crd)
 	}
+	return all, nil
 }

@@ -10,134 +10,209 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
-	"strconv"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-
-	"github.com/wherry-dev/wherry/test/envtest/program"
 )
 
-// process is a running API server. It holds the write end of the server's
-// standard input, so that the server ends when this process does.
+const (
+	// defaultTimeout bounds the time from the start of a process to its being
+	// ready, and a graceful stop, after which it is killed.
+	defaultTimeout = 20 * time.Second
+	// probeEvery is how often a real etcd or kube-apiserver is asked whether it is
+	// ready, probeLimit how long it may take to answer.
+	probeEvery, probeLimit = 50 * time.Millisecond, 5 * time.Second
+)
+
+// process is a program that runs: the embedded API server, a real etcd or a real
+// kube-apiserver.
 type process struct {
-	cmd   *exec.Cmd
-	stdin io.Closer
-	ready ready
-	said  *tail
-	// exited is closed once the process has ended; err is set before.
+	cmd  *exec.Cmd
+	name string
+	said *tail
+	// end asks it to stop.
+	end func() error
+	// exited is closed once it has ended; err is set before.
 	exited chan struct{}
 	err    error
 }
 
-// ready is what the program prints when it serves.
-type ready struct {
-	URL        string `json:"url"`
-	Kubeconfig string `json:"kubeconfig"`
-}
-
-// startProcess starts the program and waits for its ready line.
-func startProcess(e *Environment) (*process, error) {
-	path, err := program.Find(context.Background(), os.Stderr)
+// startEmbedded starts the embedded server's program and waits for its ready
+// line. It holds the write end of the program's standard input, so that the
+// server ends when this process does.
+func startEmbedded(path string, args []string, stderr io.Writer, limit time.Duration) (*process, *rest.Config, error) {
+	p := newProcess("the API server", path, args)
+	p.cmd.Stderr = tee(p.said, stderr)
+	stdin, err := p.cmd.StdinPipe()
 	if err != nil {
-		return nil, fmt.Errorf("envtest: %w", err)
+		return nil, nil, err
 	}
-	p := &process{said: &tail{}, exited: make(chan struct{})}
-	p.cmd = exec.Command(path, arguments(e)...)
-	p.cmd.Stderr = p.said
-	if e.AttachControlPlaneOutput {
-		p.cmd.Stderr = io.MultiWriter(p.said, os.Stderr)
-	}
-	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
+	p.end = stdin.Close
 	// A pipe of our own: the one of StdoutPipe must not be waited on while it is
 	// still read from.
 	stdout, printed, err := os.Pipe()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer stdout.Close()
 	p.cmd.Stdout = printed
-	err = p.cmd.Start()
+	err = p.start()
 	printed.Close()
 	if err != nil {
-		return nil, fmt.Errorf("envtest: start the API server: %w", err)
+		return nil, nil, err
 	}
-	go func() { // ends with the process; stop waits for exited
-		p.err = p.cmd.Wait()
-		close(p.exited)
-	}()
-	if err := p.awaitReady(stdout, e.startTimeout()); err != nil {
-		return nil, errors.Join(err, p.stop(e.stopTimeout()))
+	admin, err := p.awaitReadyLine(stdout, limit)
+	return p, admin, err // with an error too it is the caller's to stop
+}
+
+// startBinary starts a real etcd or kube-apiserver.
+func startBinary(path string, args []string, stdout, stderr io.Writer) (*process, error) {
+	p := newProcess(filepath.Base(path), path, args)
+	p.cmd.Stdout, p.cmd.Stderr = tee(p.said, stdout), tee(p.said, stderr)
+	p.end = p.interrupt
+	endWithParent(p.cmd)
+	if err := p.start(); err != nil {
+		return nil, err
 	}
 	return p, nil
 }
 
-// arguments are the program's flags as the environment's settings ask.
-func arguments(e *Environment) []string {
-	args := []string{"--exit-on-stdin-eof", "--ready-json"}
-	if etcd := e.ControlPlane.Etcd; etcd != nil && etcd.DataDir != "" {
-		args = append(args, "--storage", "relaxed", "--data-dir", etcd.DataDir)
-	} else {
-		args = append(args, "--storage", "memory")
-	}
-	if s := e.ControlPlane.APIServer; s != nil && s.SecurePort != 0 {
-		args = append(args, "--port", strconv.Itoa(s.SecurePort))
-	}
-	return args
+func newProcess(name, path string, args []string) *process {
+	return &process{cmd: exec.Command(path, args...), name: name, said: &tail{}, exited: make(chan struct{})}
 }
 
-// awaitReady reads the ready line from stdout.
-func (p *process) awaitReady(stdout *os.File, limit time.Duration) error {
-	if err := stdout.SetReadDeadline(time.Now().Add(limit)); err != nil {
-		return err
+// tee writes to the tail and, if there is one, to w.
+func tee(t *tail, w io.Writer) io.Writer {
+	if w == nil {
+		return t
 	}
-	line, err := bufio.NewReader(stdout).ReadBytes('\n')
-	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return fmt.Errorf("envtest: the API server was not ready within %v; it said:\n%s", limit, p.said)
-	case err != nil:
-		<-p.exited // it closed its output: it is ending
-		return fmt.Errorf("envtest: the API server ended before it was ready (%w); it said:\n%s", p.err, p.said)
-	}
-	if err := json.Unmarshal(line, &p.ready); err != nil || p.ready.Kubeconfig == "" {
-		return fmt.Errorf("envtest: the API server's ready line is not understood, is %s of another version? It printed: %s", p.cmd.Path, strings.TrimSpace(string(line)))
+	return io.MultiWriter(t, w)
+}
+
+// start starts the process and a goroutine that ends with it; stop waits for it.
+func (p *process) start() error {
+	started := make(chan error)
+	go func() {
+		// The system ends a process with the thread that started it, where it was
+		// asked to end it with this one (endWithParent).
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := p.cmd.Start()
+		started <- err
+		if err == nil {
+			p.err = p.cmd.Wait()
+			close(p.exited)
+		}
+	}()
+	if err := <-started; err != nil {
+		return fmt.Errorf("start %s: %w", p.name, err)
 	}
 	return nil
 }
 
-func (p *process) config() (*rest.Config, error) {
-	cfg, err := clientcmd.RESTConfigFromKubeConfig([]byte(p.ready.Kubeconfig))
+// awaitReadyLine reads the line by which the embedded server says that it
+// serves, and how it is reached by its administrator.
+func (p *process) awaitReadyLine(stdout *os.File, limit time.Duration) (*rest.Config, error) {
+	if err := stdout.SetReadDeadline(time.Now().Add(limit)); err != nil {
+		return nil, err
+	}
+	line, err := bufio.NewReader(stdout).ReadBytes('\n')
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, p.late(limit)
+	case err != nil:
+		<-p.exited // it closed its output: it is ending
+		return nil, p.early()
+	}
+	var ready struct {
+		Kubeconfig string `json:"kubeconfig"`
+	}
+	if err := json.Unmarshal(line, &ready); err != nil || ready.Kubeconfig == "" {
+		return nil, fmt.Errorf("the API server's ready line is not understood, is %s of another version? It printed: %s", p.cmd.Path, strings.TrimSpace(string(line)))
+	}
+	cfg, err := clientcmd.RESTConfigFromKubeConfig([]byte(ready.Kubeconfig))
 	if err != nil {
-		return nil, fmt.Errorf("envtest: the API server's kubeconfig: %w", err)
+		return nil, fmt.Errorf("the API server's kubeconfig: %w", err)
 	}
 	return cfg, nil
 }
 
-// stop asks the server to end by closing its standard input, waits for it, and
-// kills it when limit has passed.
+// await asks healthy until it has no complaint.
+func (p *process) await(healthy func(context.Context) error, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	tick := time.NewTicker(probeEvery)
+	defer tick.Stop()
+	for {
+		err := healthy(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-p.exited:
+			return p.early()
+		case <-ctx.Done():
+			return fmt.Errorf("%w\n%w", p.late(limit), err)
+		case <-tick.C:
+		}
+	}
+}
+
+func (p *process) late(limit time.Duration) error {
+	return fmt.Errorf("%s was not ready within %v; it said:\n%s", p.name, limit, p.said)
+}
+
+func (p *process) early() error {
+	return fmt.Errorf("%s ended before it was ready (%w); it said:\n%s", p.name, p.err, p.said)
+}
+
+// probe asks a health endpoint once.
+func probe(ctx context.Context, c *http.Client, u *url.URL) error {
+	ctx, cancel := context.WithTimeout(ctx, probeLimit)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return err
+	}
+	answer, err := c.Do(r)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		body, _ := io.ReadAll(io.LimitReader(answer.Body, tailBytes)) // it only adds to the error
+		return fmt.Errorf("%s answers %s: %s", u, answer.Status, body)
+	}
+	return nil
+}
+
+// stop asks the process to end, waits for it, and kills it when limit has
+// passed.
 func (p *process) stop(limit time.Duration) error {
-	p.stdin.Close()
+	_ = p.end() // it may have ended meanwhile
 	select {
 	case <-p.exited:
 	case <-time.After(limit):
 		_ = p.cmd.Process.Kill() // it may have ended meanwhile
 		<-p.exited
-		return fmt.Errorf("envtest: the API server did not stop within %v and was killed; it said:\n%s", limit, p.said)
+		return fmt.Errorf("%s did not stop within %v and was killed; it said:\n%s", p.name, limit, p.said)
 	}
-	if p.err != nil {
-		return fmt.Errorf("envtest: the API server stopped with %w; it said:\n%s", p.err, p.said)
+	if p.err != nil && !stoppedBySignal(p.err) {
+		return fmt.Errorf("%s stopped with %w; it said:\n%s", p.name, p.err, p.said)
 	}
 	return nil
 }
 
-// tailBytes is how much of the server's log an error repeats.
+// tailBytes is how much of a process's output an error repeats.
 const tailBytes = 16 << 10
 
 // tail keeps the last bytes written to it.

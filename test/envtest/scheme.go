@@ -4,6 +4,8 @@
 package envtest
 
 import (
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -23,9 +25,11 @@ var (
 func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(apiextensionsv1.AddToScheme(scheme)) // it fails only if the package contradicts itself
+	utilruntime.Must(admissionregistrationv1.AddToScheme(scheme))
+	utilruntime.Must(corev1.AddToScheme(scheme))
 	return scheme
 }
 
-func crdClient(config *rest.Config) (client.Client, error) {
+func ownClient(config *rest.Config) (client.Client, error) {
 	return client.New(config, client.Options{Scheme: own})
 }

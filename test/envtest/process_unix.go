@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: The Wherry Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package envtest
+
+import (
+	"errors"
+	"os/exec"
+	"syscall"
+)
+
+// interrupt asks a program to end that knows no other way.
+func (p *process) interrupt() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
+
+// stoppedBySignal reports whether a program ended by the signal of interrupt,
+// which etcd does.
+func stoppedBySignal(err error) bool {
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	if !ok {
+		return false
+	}
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGTERM
+}
