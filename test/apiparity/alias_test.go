@@ -140,7 +140,7 @@ func TestCompatAPI(t *testing.T) {
 			missing = append(missing, l)
 		}
 	}
-	unexpected, stale := listed.judge(missing, "test/envtest")
+	unexpected, stale := listed.judge(missing)
 	for _, l := range unexpected {
 		t.Errorf("missing: %s", l)
 	}

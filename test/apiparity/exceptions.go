@@ -52,11 +52,11 @@ func parseExceptions(text string) (exceptions, error) {
 	return found, nil
 }
 
-// judge compares what is missing with the exceptions. unexpected are features that are neither excepted nor of a pending
-// package; stale are exceptions that are not missing, or never were part of the golden list.
-func (e exceptions) judge(missing []string, pending string) (unexpected, stale []string) {
+// judge compares what is missing with the exceptions. unexpected are features that are not excepted; stale are
+// exceptions that are not missing, or never were part of the golden list.
+func (e exceptions) judge(missing []string) (unexpected, stale []string) {
 	for _, feature := range missing {
-		if e[feature] == "" && !inPackage(feature, pending) {
+		if e[feature] == "" {
 			unexpected = append(unexpected, feature)
 		}
 	}
@@ -67,10 +67,4 @@ func (e exceptions) judge(missing []string, pending string) (unexpected, stale [
 	}
 	slices.Sort(stale)
 	return unexpected, stale
-}
-
-// inPackage tells whether a feature is of the package folder, or of one below it.
-func inPackage(feature, folder string) bool {
-	name, _, _ := strings.Cut(strings.TrimPrefix(feature, "pkg "), ",")
-	return folder != "" && (name == folder || strings.HasPrefix(name, folder+"/"))
 }

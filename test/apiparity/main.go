@@ -11,9 +11,8 @@
 //
 // The first DIR of check is the root module; paths are printed relative to it.
 // check fails on a missing feature that -exceptions does not list with a
-// reason, and on a listed one that is not missing. With -pending FOLDER, what
-// is missing in that folder's packages is counted but fails nothing. ROOT and
-// TEST of alias are the root module and the one that holds envtest.
+// reason, and on a listed one that is not missing. ROOT and TEST of alias are
+// the root module and the one that holds envtest.
 //
 // DIR is a folder inside a Go module that can resolve MODULE's packages. A
 // feature is one exported const, var, func, type, method or struct field, with
@@ -94,7 +93,6 @@ func main() {
 	dir := fs.String("dir", ".", "folder inside a Go module that resolves MODULE")
 	most := fs.Int("most", 40, "how many missing features to print (0: all)")
 	excepted := fs.String("exceptions", "", "file of the features that are missing on purpose, each with its reason")
-	pending := fs.String("pending", "", "folder whose packages are not complete yet")
 	_ = fs.Parse(os.Args[2:])
 	switch {
 	case os.Args[1] == "list" && fs.NArg() == 1:
@@ -116,7 +114,7 @@ func main() {
 			fmt.Fprintf(os.Stderr, "%s: %v\n", *excepted, err)
 			os.Exit(2)
 		}
-		if !check(have, fs.Arg(0), listed, *pending, *most) {
+		if !check(have, fs.Arg(0), listed, *most) {
 			os.Exit(1)
 		}
 	case os.Args[1] == "alias" && fs.NArg() == 4:
@@ -130,7 +128,7 @@ func main() {
 }
 
 func usage() {
-	fmt.Fprintln(os.Stderr, "usage: apiparity list -dir DIR MODULE | apiparity check [-exceptions FILE] [-pending FOLDER] [-most N] GOLDEN DIR... | apiparity alias GOLDEN ROOT TEST OUT")
+	fmt.Fprintln(os.Stderr, "usage: apiparity list -dir DIR MODULE | apiparity check [-exceptions FILE] [-most N] GOLDEN DIR... | apiparity alias GOLDEN ROOT TEST OUT")
 	os.Exit(2)
 }
 
@@ -443,7 +441,7 @@ func (p printer) iface(t *types.Interface) string {
 
 // check prints, package by package, how much of golden is present, and what is
 // missing and not excepted. It reports whether all is as it should be.
-func check(have []string, golden string, listed exceptions, pending string, most int) bool {
+func check(have []string, golden string, listed exceptions, most int) bool {
 	want, err := goldenLines(golden)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -464,7 +462,7 @@ func check(have []string, golden string, listed exceptions, pending string, most
 			missing = append(missing, l)
 		}
 	}
-	unexpected, stale := listed.judge(missing, pending)
+	unexpected, stale := listed.judge(missing)
 	tell("missing", unexpected, most)
 	tell("listed as an exception, but not missing", stale, most)
 	for _, n := range slices.Sorted(maps.Keys(total)) {

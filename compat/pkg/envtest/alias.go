@@ -9,19 +9,38 @@ package envtest
 
 import (
 	"github.com/wherry-dev/wherry/test/envtest"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/client-go/rest"
 
 	_ "sigs.k8s.io/controller-runtime/internal/defaultscheme" // client-go's scheme is the default, as upstream's is
 )
 
+// StartTimeout is envtest.StartTimeout of Wherry.
+const StartTimeout = envtest.StartTimeout
+
+// StopTimeout is envtest.StopTimeout of Wherry.
+const StopTimeout = envtest.StopTimeout
+
 // APIServer holds the settings of the server.
 type APIServer = envtest.APIServer
+
+// Arg is the values of one flag.
+type Arg = envtest.Arg
+
+// Arguments are the flags of a program, by name and without the leading dashes.
+type Arguments = envtest.Arguments
+
+// AuthenticatedUser is a user whom the API server knows.
+type AuthenticatedUser = envtest.AuthenticatedUser
+
+// Authn makes users and has the API server recognise them.
+type Authn = envtest.Authn
 
 // CRDInstallOptions say which custom resource definitions to install, and how.
 type CRDInstallOptions = envtest.CRDInstallOptions
 
-// ControlPlane is the API server and its storage.
+// ControlPlane is an API server and its storage.
 type ControlPlane = envtest.ControlPlane
 
 // Environment is an API server for tests.
@@ -30,12 +49,35 @@ type Environment = envtest.Environment
 // Etcd holds the settings of the storage.
 type Etcd = envtest.Etcd
 
+// ListenAddr is where a server listens.
+type ListenAddr = envtest.ListenAddr
+
+// SecureServing is how the server is reached, and by whom.
+type SecureServing = envtest.SecureServing
+
+// User is somebody as the API server sees them.
+type User = envtest.User
+
+// WebhookInstallOptions say which webhook configurations to install, and where this process serves the webhooks.
+type WebhookInstallOptions = envtest.WebhookInstallOptions
+
+// DefaultBinaryAssetsIndexURL is the default of Environment.DownloadBinaryAssetsIndexURL.
+var DefaultBinaryAssetsIndexURL = envtest.DefaultBinaryAssetsIndexURL
+
+// DefaultKubeAPIServerFlags are flags to put before those of your own in APIServer.Args, which has no others then.
+//
+// Deprecated: APIServer.Configure changes single flags and keeps the rest.
+var DefaultKubeAPIServerFlags = envtest.DefaultKubeAPIServerFlags
+
+// EmptyArguments makes Arguments in which no flag is mentioned.
+var EmptyArguments = envtest.EmptyArguments
+
 // CreateCRDs creates the CRDs, or updates those that are there already.
 func CreateCRDs(config *rest.Config, crds []*v1.CustomResourceDefinition) error {
 	return envtest.CreateCRDs(config, crds)
 }
 
-// InstallCRDs creates or updates the CRDs that options name, waits until the server serves them, and returns them.
+// InstallCRDs creates or updates the CRDs that options name, waits until the server serves them, and returns them as they were installed.
 func InstallCRDs(config *rest.Config, options envtest.CRDInstallOptions) ([]*v1.CustomResourceDefinition, error) {
 	return envtest.InstallCRDs(config, options)
 }
@@ -43,6 +85,11 @@ func InstallCRDs(config *rest.Config, options envtest.CRDInstallOptions) ([]*v1.
 // ReadCRDFiles adds the CRDs found in options.Paths to options.CRDs.
 func ReadCRDFiles(options *envtest.CRDInstallOptions) error {
 	return envtest.ReadCRDFiles(options)
+}
+
+// SetupEnvtestDefaultBinaryAssetsDirectory returns the folder in which the command setup-envtest keeps what it downloaded, by default:
+func SetupEnvtestDefaultBinaryAssetsDirectory() (string, error) {
+	return envtest.SetupEnvtestDefaultBinaryAssetsDirectory()
 }
 
 // UninstallCRDs deletes the CRDs that options name, and with them their objects.
@@ -53,4 +100,9 @@ func UninstallCRDs(config *rest.Config, options envtest.CRDInstallOptions) error
 // WaitForCRDs waits until every served version of every CRD can be used.
 func WaitForCRDs(config *rest.Config, crds []*v1.CustomResourceDefinition, options envtest.CRDInstallOptions) error {
 	return envtest.WaitForCRDs(config, crds, options)
+}
+
+// WaitForWebhooks waits until the server has all these configurations.
+func WaitForWebhooks(config *rest.Config, mutatingWebhooks []*admissionregistrationv1.MutatingWebhookConfiguration, validatingWebhooks []*admissionregistrationv1.ValidatingWebhookConfiguration, options envtest.WebhookInstallOptions) error {
+	return envtest.WaitForWebhooks(config, mutatingWebhooks, validatingWebhooks, options)
 }
