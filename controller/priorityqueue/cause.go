@@ -135,28 +135,35 @@ type Causal[T comparable] interface {
 type Traced[T comparable] struct {
 	Causal[T]
 
-	mu    sync.Mutex
-	cause Cause
-	own   *queue[T] // Causal, if New made it: spares a copy of the cause
+	serial bool
+	mu     sync.Mutex // unless serial
+	cause  Cause
+	own    *queue[T] // Causal, if New made it: spares a copy of the cause
 }
 
-// Trace makes a face of q for one source.
-func Trace[T comparable](q Causal[T]) *Traced[T] {
+// Trace makes a face of q for one source. It is safe for concurrent use; a
+// handler that adds later than it was called may name a later cause. serial
+// promises that the handler adds only while it is called, and is called once
+// at a time: then it takes no lock.
+func Trace[T comparable](q Causal[T], serial bool) *Traced[T] {
 	own, _ := q.(*queue[T])
-	return &Traced[T]{Causal: q, own: own}
+	return &Traced[T]{Causal: q, serial: serial, own: own}
 }
 
-// Because sets the cause of the adds that follow. It is safe for concurrent
-// use; a handler that adds later than it was called may name a later cause.
+// Because sets the cause of the adds that follow.
 func (t *Traced[T]) Because(source string, e Event, object types.NamespacedName) {
-	t.mu.Lock()
+	if !t.serial {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+	}
 	t.cause.Source, t.cause.Event, t.cause.Object = source, e, object
-	t.mu.Unlock()
 }
 
 func (t *Traced[T]) why() Cause {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	if !t.serial {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+	}
 	return t.cause
 }
 
@@ -166,9 +173,11 @@ func (t *Traced[T]) Add(item T) {
 		t.AddWithCause(AddOpts{}, t.why(), item)
 		return
 	}
-	t.mu.Lock()
+	if !t.serial {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+	}
 	t.own.put(item, 0, 0, &t.cause)
-	t.mu.Unlock()
 }
 
 // AddAfter implements workqueue.TypedDelayingInterface.

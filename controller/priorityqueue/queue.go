@@ -147,10 +147,14 @@ func (q *queue[T]) limited(item T) (d time.Duration) {
 // put is the one way into the queue. The cause may be nil; it is only read.
 func (q *queue[T]) put(item T, priority int, after time.Duration, c *Cause) {
 	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.phase != running {
-		return
+	if q.phase == running {
+		q.file(item, priority, after, c)
 	}
+	q.mu.Unlock()
+}
+
+// file is put with q.mu held.
+func (q *queue[T]) file(item T, priority int, after time.Duration, c *Cause) {
 	s := q.slots[item]
 	if s == nil {
 		s = q.newSlot(item)
@@ -165,7 +169,9 @@ func (q *queue[T]) put(item T, priority int, after time.Duration, c *Cause) {
 		q.meter.retries.Inc()
 	}
 	if s.state == ready { // nothing but the priority can change: no need to ask the clock
-		q.raise(s, priority)
+		if priority > s.priority {
+			q.raise(s, priority)
+		}
 		return
 	}
 	now := q.now()
@@ -225,9 +231,6 @@ func (q *queue[T]) lineUp(s *slot[T]) {
 
 // raise moves a ready slot to the end of a higher priority. Its age stays.
 func (q *queue[T]) raise(s *slot[T], priority int) {
-	if priority <= s.priority {
-		return
-	}
 	from := s.level
 	s.priority, s.level = priority, q.levelFor(priority)
 	from.depth.Dec()

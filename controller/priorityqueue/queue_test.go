@@ -264,20 +264,22 @@ func TestTraced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(workqueue.DefaultTypedItemBasedRateLimiter[string](), newMeter("", nil), nil)
 		defer q.ShutDown()
-		face := Trace[string](q)
-		face.Because("test", Deleted, types.NamespacedName{})
-		for name, add := range map[string]func(){
-			"Add":            func() { face.Add("k") },
-			"AddAfter":       func() { face.AddAfter("k", time.Second) },
-			"AddRateLimited": func() { face.AddRateLimited("k") },
-			"AddWithOpts":    func() { face.AddWithOpts(AddOpts{}, "k") },
+		for name, add := range map[string]func(*Traced[string]){
+			"Add":            func(face *Traced[string]) { face.Add("k") },
+			"AddAfter":       func(face *Traced[string]) { face.AddAfter("k", time.Second) },
+			"AddRateLimited": func(face *Traced[string]) { face.AddRateLimited("k") },
+			"AddWithOpts":    func(face *Traced[string]) { face.AddWithOpts(AddOpts{}, "k") },
 		} {
-			add()
-			taken, _ := q.Take()
-			q.Done(taken.Key)
-			causes, missed := taken.Causes()
-			if len(causes) != 1 || causes[0].Source != "test" || causes[0].Event != Deleted || causes[0].Count != 1 || missed != 0 {
-				t.Errorf("%s: the causes are %v and %d more", name, causes, missed)
+			for _, serial := range []bool{true, false} {
+				face := Trace[string](q, serial)
+				face.Because("test", Deleted, types.NamespacedName{})
+				add(face)
+				taken, _ := q.Take()
+				q.Done(taken.Key)
+				causes, missed := taken.Causes()
+				if len(causes) != 1 || causes[0].Source != "test" || causes[0].Event != Deleted || causes[0].Count != 1 || missed != 0 {
+					t.Errorf("%s: the causes are %v and %d more", name, causes, missed)
+				}
 			}
 		}
 	})

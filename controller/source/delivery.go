@@ -21,16 +21,17 @@ import (
 )
 
 // delivery carries the events of one run through predicates and handler into
-// the queue. It is what an informer knows as an event handler.
+// the queue. It is what an informer knows as an event handler. What a user
+// wrote is contained when it is made; what is ours is called as it is.
 type delivery[object any, request comparable] struct {
 	ctx        context.Context
 	source     string
 	predicates []predicate.TypedPredicate[object]
 	handler    handler.TypedEventHandler[object, request]
+	assert     func(any) (object, bool)
 	queue      workqueue.TypedRateLimitingInterface[request]
 	traced     *priorityqueue.Traced[request] // queue, if it remembers causes
-	faults     *fault.Keeper
-	inline     bool
+	inline     bool                           // whether nothing here is a user's
 }
 
 var _ toolscache.ResourceEventHandler = (*delivery[client.Object, int])(nil)
@@ -42,16 +43,20 @@ func deliver[object any, request comparable](
 	predicates []predicate.TypedPredicate[object],
 	queue workqueue.TypedRateLimitingInterface[request],
 ) *delivery[object, request] {
-	d := &delivery[object, request]{
-		ctx: ctx, source: source, predicates: predicates, handler: h, queue: queue,
-		faults: fault.FromContext(ctx),
-		inline: handler.Inline(h),
+	d := &delivery[object, request]{ctx: ctx, source: source, handler: h, queue: queue, inline: handler.Inline(h), assert: asserter[object]()}
+	c := container{source: source, faults: fault.FromContext(ctx)}
+	if !d.inline {
+		d.handler = containedHandler[object, request]{h, c}
 	}
 	for _, p := range predicates {
-		d.inline = d.inline && predicate.Inline(p)
+		if !predicate.Inline(p) {
+			d.inline = false
+			p = containedPredicate[object]{p, c}
+		}
+		d.predicates = append(d.predicates, p)
 	}
 	if causal, ok := queue.(priorityqueue.Causal[request]); ok {
-		d.traced = priorityqueue.Trace(causal)
+		d.traced = priorityqueue.Trace(causal, d.inline)
 		d.queue = d.traced
 	}
 	return d
@@ -69,7 +74,7 @@ func (d *delivery[object, request]) OnAdd(obj any, isInInitialList bool) {
 	}
 	e := event.TypedCreateEvent[object]{Object: o, IsInInitialList: isInInitialList}
 	for _, p := range d.predicates {
-		if !d.asked(obj, func() bool { return p.Create(e) }) {
+		if !p.Create(e) {
 			return
 		}
 	}
@@ -78,7 +83,7 @@ func (d *delivery[object, request]) OnAdd(obj any, isInInitialList bool) {
 		why = priorityqueue.Initial
 	}
 	d.because(why, obj)
-	d.handled(obj, func() { d.handler.Create(d.ctx, e, d.queue) })
+	d.handler.Create(d.ctx, e, d.queue)
 }
 
 // OnUpdate implements ResourceEventHandler.
@@ -93,7 +98,7 @@ func (d *delivery[object, request]) OnUpdate(oldObj, newObj any) {
 	}
 	e := event.TypedUpdateEvent[object]{ObjectOld: before, ObjectNew: after}
 	for _, p := range d.predicates {
-		if !d.asked(newObj, func() bool { return p.Update(e) }) {
+		if !p.Update(e) {
 			return
 		}
 	}
@@ -102,7 +107,7 @@ func (d *delivery[object, request]) OnUpdate(oldObj, newObj any) {
 		why = priorityqueue.Resynced
 	}
 	d.because(why, newObj)
-	d.handled(newObj, func() { d.handler.Update(d.ctx, e, d.queue) })
+	d.handler.Update(d.ctx, e, d.queue)
 }
 
 // OnDelete implements ResourceEventHandler.
@@ -118,62 +123,51 @@ func (d *delivery[object, request]) OnDelete(obj any) {
 	}
 	e.Object = o
 	for _, p := range d.predicates {
-		if !d.asked(obj, func() bool { return p.Delete(e) }) {
+		if !p.Delete(e) {
 			return
 		}
 	}
 	d.because(priorityqueue.Deleted, obj)
-	d.handled(obj, func() { d.handler.Delete(d.ctx, e, d.queue) })
+	d.handler.Delete(d.ctx, e, d.queue)
 }
 
 // generic delivers an event of a channel.
 func (d *delivery[object, request]) generic(e event.TypedGenericEvent[object]) {
 	for _, p := range d.predicates {
-		if !d.asked(e.Object, func() bool { return p.Generic(e) }) {
+		if !p.Generic(e) {
 			return
 		}
 	}
 	d.because(priorityqueue.Generic, e.Object)
-	d.handled(e.Object, func() { d.handler.Generic(d.ctx, e, d.queue) })
+	d.handler.Generic(d.ctx, e, d.queue)
+}
+
+// asserter returns the assertion that an object is of the source's type. For
+// client.Object, which is almost always, it is one that the compiler speeds up:
+// those to type parameters it does not.
+func asserter[object any]() func(any) (object, bool) {
+	if a, ok := any(assertObject).(func(any) (object, bool)); ok {
+		return a
+	}
+	return func(obj any) (object, bool) {
+		o, ok := obj.(object)
+		return o, ok
+	}
+}
+
+func assertObject(obj any) (client.Object, bool) {
+	o, ok := obj.(client.Object)
+	return o, ok
 }
 
 // typed asserts the object's type; an informer that holds another one is a
 // mistake in how the source was made.
 func (d *delivery[object, request]) typed(obj any) (object, bool) {
-	o, ok := obj.(object)
+	o, ok := d.assert(obj)
 	if !ok {
 		log.FromContext(d.ctx).Error(nil, "Ignored an event with an object of another type", "source", d.source, "type", fmt.Sprintf("%T", obj))
 	}
 	return o, ok
-}
-
-// asked runs a predicate. One that panics lets the event through: one
-// reconcile too many does no harm, one too few may.
-func (d *delivery[object, request]) asked(obj any, ask func() bool) (pass bool) {
-	if d.inline {
-		return ask()
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			d.faults.Note(fault.Predicate, nameOf(obj), fmt.Errorf("%s: predicate panicked: %v", d.source, r))
-			pass = true
-		}
-	}()
-	return ask()
-}
-
-// handled runs the handler.
-func (d *delivery[object, request]) handled(obj any, handle func()) {
-	if d.inline {
-		handle()
-		return
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			d.faults.Note(fault.Handler, nameOf(obj), fmt.Errorf("%s: event handler panicked: %v", d.source, r))
-		}
-	}()
-	handle()
 }
 
 func (d *delivery[object, request]) because(e priorityqueue.Event, obj any) {
