@@ -225,6 +225,9 @@ func (s *APIServer) embeddedLine() ([]string, error) {
 	if s.EtcdURL != nil && !slices.Contains(passedOver, "etcd-servers") {
 		passedOver = append(passedOver, "APIServer.EtcdURL")
 	}
+	if s.Err != nil && !slices.Contains(args, "--v") {
+		args = append(args, "--v", "0") // somebody listens
+	}
 	if len(passedOver) > 0 {
 		logger.Info("settings that say nothing to the embedded API server are passed over", "settings", passedOver)
 	}

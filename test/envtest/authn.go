@@ -5,6 +5,7 @@ package envtest
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,8 +41,10 @@ func (i *issued) AddUser(user User, baseCfg *rest.Config) (*rest.Config, error) 
 	if i.admin == nil {
 		return nil, errors.New("the API server does not run")
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
+	defer cancel()
 	var pair struct{ Certificate, Key, Error string }
-	if err := post(i.admin, usersPath, map[string]any{"name": user.Name, "groups": user.Groups}, &pair); err != nil {
+	if err := ask(ctx, i.admin, http.MethodPost, usersPath, map[string]any{"name": user.Name, "groups": user.Groups}, &pair); err != nil {
 		return nil, err
 	}
 	return withCertificate(baseCfg, []byte(pair.Certificate), []byte(pair.Key)), nil
@@ -55,13 +58,9 @@ func withCertificate(cfg *rest.Config, cert, key []byte) *rest.Config {
 	return out
 }
 
-// post sends a request to the embedded server's own paths and decodes its
-// answer.
-func post(admin *rest.Config, path string, body, answer any) error {
-	return ask(admin, http.MethodPost, path, body, answer)
-}
-
-func ask(admin *rest.Config, method, path string, body, answer any) error {
+// ask sends a request to one of the embedded server's own paths and decodes its
+// answer, unless that is nil.
+func ask(ctx context.Context, admin *rest.Config, method, path string, body, answer any) error {
 	c, err := rest.HTTPClientFor(admin)
 	if err != nil {
 		return err
@@ -70,7 +69,7 @@ func ask(admin *rest.Config, method, path string, body, answer any) error {
 	if err != nil {
 		return err
 	}
-	r, err := http.NewRequest(method, admin.Host+path, bytes.NewReader(sent))
+	r, err := http.NewRequestWithContext(ctx, method, admin.Host+path, bytes.NewReader(sent))
 	if err != nil {
 		return err
 	}

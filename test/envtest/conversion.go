@@ -19,9 +19,9 @@ import (
 const conversionPath = "convert"
 
 // withConversion returns copies of crds whose conversion webhook is this
-// process's if their kind converts here, and which have none if it does not: the
-// service that a manifest names does not exist beside a test. Without prepared
-// options they are as they were.
+// process's if their kind converts here. If it does not, a service that they name
+// is left out, for there is none beside a test. Without prepared options they are
+// as they were.
 func withConversion(crds []*apiextensionsv1.CustomResourceDefinition, scheme *runtime.Scheme, o *WebhookInstallOptions) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	if scheme == nil {
 		scheme = apiutil.DefaultScheme()
@@ -39,7 +39,9 @@ func withConversion(crds []*apiextensionsv1.CustomResourceDefinition, scheme *ru
 			return nil, fmt.Errorf("conversion of %s: %w", kind, err)
 		}
 		if !convertible && !o.IgnoreSchemeConvertible {
-			crd.Spec.Conversion = nil
+			if byService(crd.Spec.Conversion) {
+				crd.Spec.Conversion = nil
+			}
 			continue
 		}
 		address, err := o.address()
@@ -56,6 +58,11 @@ func withConversion(crds []*apiextensionsv1.CustomResourceDefinition, scheme *ru
 		}
 	}
 	return out, nil
+}
+
+// byService reports whether a conversion calls a service of the cluster.
+func byService(c *apiextensionsv1.CustomResourceConversion) bool {
+	return c != nil && c.Webhook != nil && (c.Webhook.ClientConfig == nil || c.Webhook.ClientConfig.URL == nil)
 }
 
 // converts reports whether the versions of a kind convert by their Go types. A

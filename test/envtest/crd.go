@@ -149,19 +149,10 @@ func WaitForCRDs(config *rest.Config, crds []*apiextensionsv1.CustomResourceDefi
 	limit := orDefault(options.MaxTime, defaultMaxTime)
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	tick := time.NewTicker(orDefault(options.PollInterval, defaultPollInterval))
-	defer tick.Stop()
 	for _, crd := range crds {
-		for {
-			err := served(ctx, config, c, crd)
-			if err == nil {
-				break
-			}
-			select {
-			case <-tick.C:
-			case <-ctx.Done():
-				return fmt.Errorf("CRD %s is not served after %v: %w", crd.Name, limit, err)
-			}
+		err := poll(ctx, orDefault(options.PollInterval, defaultPollInterval), func() error { return served(ctx, config, c, crd) })
+		if err != nil {
+			return fmt.Errorf("CRD %s is not served after %v: %w", crd.Name, limit, err)
 		}
 	}
 	return nil

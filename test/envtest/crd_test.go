@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -114,9 +115,7 @@ func TestCRDsAreUsableAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	widget := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "w", "namespace": "default"}, "spec": map[string]any{"size": int64(1)}}}
-	widget.SetGroupVersionKind(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"})
-	if err := c.Create(t.Context(), widget); err != nil {
+	if err := c.Create(t.Context(), widget("w")); err != nil {
 		t.Fatal(err)
 	}
 	crds, err := envtest.InstallCRDs(cfg, envtest.CRDInstallOptions{CRDs: env.CRDs})
@@ -125,5 +124,38 @@ func TestCRDsAreUsableAtOnce(t *testing.T) {
 	}
 	if err := envtest.UninstallCRDs(cfg, envtest.CRDInstallOptions{Paths: []string{dir}}); err != nil {
 		t.Error(err)
+	}
+}
+
+// widget is a custom resource in the namespace default.
+func widget(name string) *unstructured.Unstructured {
+	w := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": name, "namespace": "default"}, "spec": map[string]any{"size": int64(1)}}}
+	w.SetGroupVersionKind(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"})
+	return w
+}
+
+// TestCRDErrors installs what the server does not take: Start fails, says why,
+// and leaves nothing running.
+func TestCRDErrors(t *testing.T) {
+	absent := filepath.Join(t.TempDir(), "absent")
+	for _, c := range []struct {
+		name string
+		env  envtest.Environment
+		want []string
+	}{
+		{"a folder that is missing", envtest.Environment{CRDDirectoryPaths: []string{absent}, ErrorIfCRDPathMissing: true}, []string{"CRD path", "absent", "test's own folder"}},
+		{"the same by options", envtest.Environment{CRDInstallOptions: envtest.CRDInstallOptions{Paths: []string{absent}, ErrorIfPathMissing: true}}, []string{"CRD path", "absent"}},
+		{"a CRD that is not valid", envtest.Environment{CRDDirectoryPaths: []string{folder(t, map[string]string{"w.yaml": strings.ReplaceAll(widgetCRD, "type: integer", "type: numberish")})}}, []string{"CRD widgets.example.com", "numberish"}},
+		{"a CRD of another name", envtest.Environment{CRDDirectoryPaths: []string{folder(t, map[string]string{"w.yaml": strings.ReplaceAll(widgetCRD, "name: widgets.example.com", "name: things.example.com")})}}, []string{"CRD things.example.com", "metadata.name"}},
+		{"a CRD without a schema", envtest.Environment{CRDs: []*apiextensionsv1.CustomResourceDefinition{{ObjectMeta: metav1.ObjectMeta{Name: "x.example.com"}}}}, []string{"CRD x.example.com", "spec.group"}},
+		{"two kinds of one name", envtest.Environment{CRDDirectoryPaths: []string{folder(t, map[string]string{"a.yaml": widgetCRD, "b.yaml": strings.ReplaceAll(widgetCRD, "widgets", "things")})}, CRDInstallOptions: envtest.CRDInstallOptions{MaxTime: time.Second}}, []string{"CRD things.example.com", "names are taken"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := c.env.Start()
+			says(t, err, c.want...)
+			if c.env.ControlPlane.APIURL() != nil {
+				t.Error("the server still runs")
+			}
+		})
 	}
 }

@@ -6,7 +6,6 @@ package envtest_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,43 +23,8 @@ import (
 	"github.com/wherry-dev/wherry/test/envtest/program"
 )
 
-// pretend makes this test binary act as a broken API server, or as a test that
-// dies with a server running.
-const pretend = "WHERRY_TEST_PRETEND"
-
-func TestMain(m *testing.M) {
-	switch os.Getenv(pretend) {
-	case "":
-		os.Exit(m.Run())
-	case "garbage":
-		fmt.Println("hello")
-		_, _ = io.Copy(io.Discard, os.Stdin)
-	case "mute":
-		_, _ = io.Copy(io.Discard, os.Stdin)
-	case "deaf":
-		fmt.Fprintln(os.Stderr, "never mind")
-		select {}
-	case "dead":
-		fmt.Fprintln(os.Stderr, "no room on this disk")
-		os.Exit(3)
-	case "orphan":
-		_ = os.Unsetenv(pretend)
-		env := &envtest.Environment{}
-		cfg, err := env.Start()
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		fmt.Println(cfg.Host)
-		select {} // until killed
-	}
-}
-
 func TestStartErrors(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := self(t)
 	for _, c := range []struct {
 		name, program, pretend string
 		want                   []string
@@ -152,11 +116,7 @@ func TestDataSurvivesARestart(t *testing.T) {
 // TestServerEndsWithItsTest kills a test process that has a server running: the
 // server must not outlive it.
 func TestServerEndsWithItsTest(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	test := exec.CommandContext(t.Context(), self)
+	test := exec.CommandContext(t.Context(), self(t))
 	test.Env = append(os.Environ(), pretend+"=orphan")
 	test.Stderr = os.Stderr
 	out, err := test.StdoutPipe()

@@ -78,6 +78,8 @@ func embedded(flags []flagValues, settled ...string) (args, passedOver []string)
 		switch {
 		case len(values) == 0 && len(f.values) > 0: // a default that was not filled in
 		case slices.Contains(settled, f.name):
+		case f.name == "v" && len(values) > 0: // the program is silent without its own
+			args = append(args, "--v", values[len(values)-1])
 		case isUnused(f.name):
 			passedOver = append(passedOver, f.name)
 		case len(values) == 0: // by name alone, which only a bool takes

@@ -44,8 +44,8 @@ func TestEmbeddedLine(t *testing.T) {
 			s.EtcdURL = &url.URL{Scheme: "http", Host: "there"}
 			s.Args = append(slices.Clone(DefaultKubeAPIServerFlags), "--v={{ .Port }}7", "{{ if .CertDir }}--x=y{{ end }}")
 		}, nil, slices.Concat([]string{serverFlag, "allow-privileged=true", serverFlag, "authorization-mode=RBAC",
-			serverFlag, "disable-admission-plugins=ServiceAccount", serverFlag, "service-cluster-ip-range=10.0.0.0/24", serverFlag, "v=7"}), ""},
-		{"templates with the least of defaults", func(s *APIServer) { s.Args = []string{"--v=2"} }, nil, append(slices.Clone(minimal), serverFlag, "v=2"), ""},
+			serverFlag, "disable-admission-plugins=ServiceAccount", serverFlag, "service-cluster-ip-range=10.0.0.0/24", "--v", "7"}), ""},
+		{"templates with the least of defaults", func(s *APIServer) { s.Args = []string{"--v=2"} }, nil, append(slices.Clone(minimal), "--v", "2"), ""},
 		{"templates that are no flags", func(s *APIServer) { s.Args = []string{"-v", "2"} }, nil, nil, `"-v" "2"`},
 		{"a template that is none", func(s *APIServer) { s.Args = []string{"--v={{"} }, nil, nil, "--v={{"},
 		{"a field there is not", func(s *APIServer) { s.Args = []string{"--v={{ .Nope }}"} }, nil, nil, "Nope"},

@@ -150,21 +150,23 @@ func (p *process) awaitReadyLine(stdout *os.File, limit time.Duration) (*rest.Co
 func (p *process) await(healthy func(context.Context) error, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	tick := time.NewTicker(probeEvery)
-	defer tick.Stop()
-	for {
-		err := healthy(ctx)
-		if err == nil {
-			return nil
-		}
+	go func() {
 		select {
 		case <-p.exited:
-			return p.early()
+			cancel()
 		case <-ctx.Done():
-			return fmt.Errorf("%w\n%w", p.late(limit), err)
-		case <-tick.C:
 		}
+	}()
+	err := poll(ctx, probeEvery, func() error { return healthy(ctx) })
+	select {
+	case <-p.exited:
+		return p.early()
+	default:
 	}
+	if err != nil {
+		return fmt.Errorf("%w\n%w", p.late(limit), err)
+	}
+	return nil
 }
 
 func (p *process) late(limit time.Duration) error {

@@ -305,23 +305,6 @@ func WaitForWebhooks(config *rest.Config, mutatingWebhooks []*admissionregistrat
 	return nil
 }
 
-// poll calls try until it succeeds or ctx ends, and then returns its last error.
-func poll(ctx context.Context, interval time.Duration, try func() error) error {
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
-	for {
-		err := try()
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return err
-		}
-	}
-}
-
 // Cleanup removes the certificate that PrepWithoutInstalling made, and its
 // folder if that was made too. What the caller put there stays.
 func (o *WebhookInstallOptions) Cleanup() error {
