@@ -13,7 +13,7 @@ RACE_SERVER := ./storage/...
 
 .DEFAULT_GOAL := help
 
-.PHONY: help run test test-root test-store test-server test-test test-bench test-compat race bench bench-storage api compat apiserver lint tidy
+.PHONY: help run test test-root test-store test-server test-test test-bench test-operator test-compat race bench bench-storage api compat apiserver lint tidy
 
 help: ## Say what each target does.
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,7 +22,7 @@ run: apiserver ## Run the ReplicaSet example on the embedded API server; Ctrl-C 
 	@go build -o bin/replicaset ./examples/replicaset
 	@$(SERVER) --data-dir $(DATA) --kubeconfig $(DATA)/kubeconfig exec -- bin/replicaset --sample
 
-test: test-root test-store test-test test-server test-bench test-compat api ## Run every module's tests (from an empty build cache: about 25 minutes on 2 cores).
+test: test-root test-store test-test test-server test-operator test-bench test-compat api ## Run every module's tests (from an empty build cache: about 25 minutes on 2 cores).
 
 test-root: ## Root module, with the race detector (2 minutes).
 	go test -race ./...
@@ -42,6 +42,14 @@ test-bench: apiserver ## What runs on both libraries, such as turns on one lease
 test-compat: ## The module of controller-runtime's import paths: up to date, whole, and working (2 minutes).
 	cd test/apiparity && go test ./...
 	cd compat && go vet ./... && go test ./...
+
+test-operator: apiserver ## The scaffold: is what it generates up to date, its test, and that of a copy renamed as its README says (2 minutes).
+	@cd examples/operator && state() { find . -type f | sort | xargs cksum; } && before=$$(state) && $(MAKE) -s generate && \
+		test "$$before" = "$$(state)" || { echo "make generate in examples/operator changed files; keep what it wrote"; exit 1; }
+	cd examples/operator && WHERRY_APISERVER=$(SERVER) $(MAKE) -s test
+	@module=$$(go list -m) && copy=$$(mktemp -d) && trap "rm -rf $$copy" EXIT && cp -R examples/operator/. $$copy && cd $$copy && \
+		go mod edit -replace $$module=$(CURDIR) -replace $$module/test=$(CURDIR)/test && git init -q && git add -A && \
+		{ echo set -e; sed -n '/^perl/,/^make/p' README.md; } | WHERRY_APISERVER=$(SERVER) sh && ls internal/controller/guestbook_controller.go
 
 race: ## Root module and storage engine, five times over with the race detector.
 	go test -race -count=5 ./...
@@ -72,6 +80,7 @@ lint: ## gofmt and vet over every module, also for macOS and Windows.
 	cd test/apiparity && go vet ./...
 	cd test/bench && go vet ./...
 	cd compat && go vet ./...
+	cd examples/operator && go vet ./...
 
 tidy: ## go mod tidy in every module.
-	@for m in . test test/apiserver test/apiparity test/bench compat; do (cd $$m && go mod tidy) || exit 1; done
+	@for m in . test test/apiserver test/apiparity test/bench compat examples/operator; do (cd $$m && go mod tidy) || exit 1; done
