@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -80,6 +81,49 @@ func TestSlowClients(t *testing.T) {
 				// The server is well.
 				if _, got := get(t, m.client(t, ca), "/ok"); got != "ok" {
 					t.Errorf("got %q", got)
+				}
+			})
+		})
+	}
+}
+
+// A client that says it will send no more is answered at once: a body that is cut off is none, and one that is whole counts.
+func TestHalfClosedConnections(t *testing.T) {
+	const review = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u"}}`
+	for name, test := range map[string]struct{ length, sent, answer string }{
+		"half a header":     {"", "", "400 Bad Request"},
+		"before the body":   {"100", "", "400 Bad Request"},
+		"within the body":   {"100", review[:20], "400 Bad Request"},
+		"after the request": {fmt.Sprint(len(review)), review, `"allowed":true`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, ca := devServer(t)
+				s.Register("/x", allowAll())
+				m := newMemory()
+				defer m.run(t, s)()
+				conn := m.connect(t, ca)
+				defer conn.NetConn().Close() // without a goodbye: there is nobody to take it
+				head := "POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+				if test.length != "" {
+					head += "Content-Length: " + test.length + "\r\n\r\n"
+				}
+				if _, err := io.WriteString(conn, head+test.sent); err != nil {
+					t.Fatal(err)
+				}
+				begun := time.Now()
+				if err := conn.CloseWrite(); err != nil {
+					t.Fatal(err)
+				}
+				answer, err := io.ReadAll(conn)
+				if err != nil {
+					t.Error(err)
+				}
+				if waited := time.Since(begun); waited > time.Second {
+					t.Errorf("answered after %s", waited)
+				}
+				if !strings.Contains(string(answer), test.answer) {
+					t.Errorf("got %q, want %q", answer, test.answer)
 				}
 			})
 		})
