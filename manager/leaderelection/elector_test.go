@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -296,6 +297,56 @@ func TestForeignClockDoesNotMatter(t *testing.T) {
 			term.End()
 		}
 	})
+}
+
+// A holder whose clock jumps, forwards and back, keeps its lease as long as it gives signs of life, and no longer.
+func TestHolderWhoseClockJumps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &board{record: &Record{HolderIdentity: "z", LeaseDurationSeconds: 15, RenewTime: time.Now()}, version: 1}
+		e, _ := candidate(t, b, "a")
+		led := make(chan time.Time, 1)
+		go func() {
+			term, err := e.Campaign(t.Context())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			led <- time.Now()
+			term.End()
+		}()
+		var last time.Time
+		for _, jump := range []time.Duration{time.Hour, -time.Hour, 0, -24 * time.Hour, 24 * time.Hour, -time.Second, 0} {
+			time.Sleep(10 * time.Second)
+			last = time.Now()
+			b.mu.Lock()
+			b.record = &Record{HolderIdentity: "z", LeaseDurationSeconds: 15, RenewTime: last.Add(jump)}
+			b.version++
+			b.mu.Unlock()
+		}
+		// The candidate sees the last sign within a retry period, and waits from then on.
+		within(t, "leading", (<-led).Sub(last), 15*time.Second, 15*time.Second+2*defaults.RetryPeriod)
+	})
+}
+
+// A term is measured by the monotonic clock, so that it neither shrinks nor grows when somebody sets the time.
+func TestTermGoesByTheMonotonicClock(t *testing.T) {
+	e, _ := candidate(t, &board{}, "a")
+	term, err := e.Campaign(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer term.End()
+	monotonic := func(at time.Time) bool { return strings.Contains(at.String(), " m=") }
+	if !monotonic(term.renewed) {
+		t.Errorf("the term began at %v", term.renewed)
+	}
+	led, err := e.attempt(t.Context(), time.Second)
+	if err != nil || !led || !term.renew(e.sent) {
+		t.Fatalf("not renewed: %v", err)
+	}
+	if !monotonic(term.renewed) || !monotonic(e.seenAt) {
+		t.Errorf("renewed at %v, the record seen at %v", term.renewed, e.seenAt)
+	}
 }
 
 func TestLossIsReportedAtRenewDeadline(t *testing.T) {

@@ -237,6 +237,11 @@ func configure(t *testing.T, c client.Client) {
 		if err := c.Create(t.Context(), obj); err != nil {
 			t.Fatal(err)
 		}
+		t.Cleanup(func() { // or the next test's widgets would wait for this one's webhooks
+			if err := c.Delete(context.WithoutCancel(t.Context()), obj); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 
