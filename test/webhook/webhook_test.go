@@ -59,7 +59,7 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	env := &envtest.Environment{CRDs: []*apiextensionsv1.CustomResourceDefinition{widgetCRD(at("/convert"), certificate.CABundle)}}
+	env := &envtest.Environment{}
 	if config, err = env.Start(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -69,6 +69,11 @@ func run(m *testing.M) int {
 			fmt.Fprintln(os.Stderr, err)
 		}
 	}()
+	// Not by the environment, which would have the kind converted at an address of its own.
+	if _, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{widgetCRD(at("/convert"), certificate.CABundle)}}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	return m.Run()
 }
 
