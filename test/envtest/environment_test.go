@@ -5,6 +5,7 @@ package envtest_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -116,8 +117,20 @@ func TestDataSurvivesARestart(t *testing.T) {
 // TestServerEndsWithItsTest kills a test process that has a server running: the
 // server must not outlive it.
 func TestServerEndsWithItsTest(t *testing.T) {
+	t.Setenv(pretend, "orphan")
+	cfg := kill(t)
+	eventually(t, "the server ends", func() error {
+		if alive(t, cfg) {
+			return errors.New("it outlived the test process")
+		}
+		return nil
+	})
+}
+
+// kill starts a test process with an environment, and kills it once that runs.
+func kill(t *testing.T) *rest.Config {
+	t.Helper()
 	test := exec.CommandContext(t.Context(), self(t))
-	test.Env = append(os.Environ(), pretend+"=orphan")
 	test.Stderr = os.Stderr
 	out, err := test.StdoutPipe()
 	if err != nil {
@@ -135,12 +148,8 @@ func TestServerEndsWithItsTest(t *testing.T) {
 		t.Fatalf("no server at %s", host)
 	}
 	_ = test.Process.Kill()
-	_ = test.Wait()                                                                                      // it reports the kill
-	for deadline := time.Now().Add(10 * time.Second); alive(t, cfg); time.Sleep(50 * time.Millisecond) { // another process: nothing to wait on
-		if time.Now().After(deadline) {
-			t.Fatal("the server outlived the test process")
-		}
-	}
+	_ = test.Wait() // it reports the kill
+	return cfg
 }
 
 // alive reports whether a server answers, whatever it answers.

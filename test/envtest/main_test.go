@@ -24,6 +24,10 @@ import (
 // or kube-apiserver, or as a test that dies with a server running.
 const pretend = "WHERRY_TEST_PRETEND"
 
+// asBinary is what this binary does as etcd or kube-apiserver, where a test can
+// send signals.
+var asBinary func()
+
 func TestMain(m *testing.M) {
 	log.SetLogger(funcr.New(logged.add, funcr.Options{}))
 	switch os.Getenv(pretend) {
@@ -42,7 +46,7 @@ func TestMain(m *testing.M) {
 	case "dead":
 		fmt.Fprintln(os.Stderr, "no room on this disk")
 		os.Exit(3)
-	case "orphan", "orphans":
+	case "orphan":
 		_ = os.Unsetenv(pretend)
 		if os.Getenv("KUBEBUILDER_ASSETS") != "" {
 			_ = os.Setenv(pretend, "binary")
@@ -55,6 +59,8 @@ func TestMain(m *testing.M) {
 		}
 		fmt.Println(cfg.Host)
 		select {} // until killed
+	case "binary":
+		asBinary()
 	case "kubectl":
 		fmt.Print(strings.Join(os.Args[1:], " "))
 		if len(os.Args) > 2 && os.Args[2] == "fail" {
