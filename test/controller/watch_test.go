@@ -8,6 +8,7 @@ package controller_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
 	ctrl "github.com/wherry-dev/wherry"
@@ -32,9 +34,66 @@ import (
 	"github.com/wherry-dev/wherry/test/envtest"
 )
 
+var (
+	cfg    *rest.Config // reaches the server that all tests share
+	scheme = runtime.NewScheme()
+)
+
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(zap.New())
-	m.Run()
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	env := &envtest.Environment{}
+	var err error
+	if cfg, err = env.Start(); err == nil {
+		err = corev1.AddToScheme(scheme)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() {
+		if err := env.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}()
+	return m.Run()
+}
+
+func newManager(t *testing.T) ctrl.Manager {
+	t.Helper()
+	mgr, err := ctrl.NewManager(cfg, ctrl.Options{Scheme: scheme, Metrics: server.Options{BindAddress: "0"}, Controller: config.Controller{CacheSyncTimeout: settle}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mgr
+}
+
+// begin starts a manager, which ends with the test.
+func begin(t *testing.T, mgr ctrl.Manager) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("the manager ended with %v", err)
+		}
+	})
+}
+
+// byName maps an object to a key that tells the object and its Go type.
+func byName(prefix string) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, obj client.Object) []reconcile.Request {
+		return []reconcile.Request{named(fmt.Sprintf("%s %s %T", prefix, obj.GetName(), obj))}
+	})
+}
+
+func named(name string) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}
 }
 
 // settle is how long anything here may take; look is how often it is asked.
@@ -79,30 +138,8 @@ func (s *seen) want(t *testing.T, what, key string) {
 // TestEveryWatch builds one controller for every way to watch, on one manager,
 // and wants each to be given the keys it asked for.
 func TestEveryWatch(t *testing.T) {
-	env := &envtest.Environment{}
-	cfg, err := env.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := env.Stop(); err != nil {
-			t.Error(err)
-		}
-	}()
-	scheme := runtime.NewScheme()
-	if err := corev1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	mgr, err := ctrl.NewManager(cfg, ctrl.Options{Scheme: scheme, Metrics: server.Options{BindAddress: "0"}, Controller: config.Controller{CacheSyncTimeout: settle}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	byName := func(prefix string) handler.EventHandler {
-		return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, obj client.Object) []reconcile.Request {
-			return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: fmt.Sprintf("%s %s %T", prefix, obj.GetName(), obj)}}}
-		})
-	}
-	var forOwns, everyOwner, watches, metadata, raw, late seen
+	mgr := newManager(t)
+	var forOwns, everyOwner, watches, metadata, both, raw, late seen
 	events := make(chan event.GenericEvent, 1)
 	for name, build := range map[string]func(*ctrl.Builder) error{
 		"for-owns": func(b *ctrl.Builder) error {
@@ -114,6 +151,9 @@ func TestEveryWatch(t *testing.T) {
 		"watches": func(b *ctrl.Builder) error { return b.Watches(&corev1.ConfigMap{}, byName("w")).Complete(&watches) },
 		"metadata": func(b *ctrl.Builder) error {
 			return b.WatchesMetadata(&corev1.ServiceAccount{}, byName("m")).Complete(&metadata)
+		},
+		"both": func(b *ctrl.Builder) error {
+			return b.Watches(&corev1.ConfigMap{}, byName("whole")).WatchesMetadata(&corev1.ConfigMap{}, byName("part")).Complete(&both)
 		},
 		"raw": func(b *ctrl.Builder) error {
 			return b.WatchesRawSource(source.Channel(events, &handler.EnqueueRequestForObject{})).Complete(&raw)
@@ -127,16 +167,9 @@ func TestEveryWatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(ctx) }()
-	defer func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("the manager ended with %v", err)
-		}
-	}()
+	begin(t, mgr)
 
+	ctx := t.Context()
 	c := mgr.GetClient()
 	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "owner"}}
 	if err := c.Create(ctx, owner); err != nil {
@@ -144,6 +177,13 @@ func TestEveryWatch(t *testing.T) {
 	}
 	forOwns.want(t, "For", "owner")
 	watches.want(t, "Watches", "w owner *v1.ConfigMap")
+	both.want(t, "one kind in both forms, whole", "whole owner *v1.ConfigMap")
+	both.want(t, "one kind in both forms, metadata", "part owner *v1.PartialObjectMetadata")
+	for _, wrong := range []string{"whole owner *v1.PartialObjectMetadata", "part owner *v1.ConfigMap"} {
+		if both.count(wrong) != 0 {
+			t.Errorf("a handler was given the other form: %q", wrong)
+		}
+	}
 	if err := c.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "owner"}}); err != nil {
 		t.Fatal(err)
 	}
