@@ -7,9 +7,11 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/client-go/rest"
 )
@@ -22,7 +24,8 @@ type faults struct {
 	mu      sync.Mutex
 	held    chan struct{} // nil while watches run freely
 	watches map[*heldBody]bool
-	expire  int // so many watches to come are told that their version is too old
+	expire  int           // so many watches to come are told that their version is too old
+	late    time.Duration // each read of a watch comes later by a part of this, each by another
 }
 
 func newFaults() *faults { return &faults{watches: map[*heldBody]bool{}} }
@@ -91,9 +94,17 @@ func (f *faults) hold() {
 	}
 }
 
+// lag makes what watches say come late, by up to d, each by itself, so that one is ahead of the other.
+func (f *faults) lag(d time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.late = d
+}
+
 func (f *faults) release() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.late = 0
 	if f.held != nil {
 		close(f.held)
 		f.held = nil
@@ -124,8 +135,15 @@ type heldBody struct {
 func (b *heldBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.faults.mu.Lock()
-	held := b.faults.held
+	held, late := b.faults.held, b.faults.late
 	b.faults.mu.Unlock()
+	if late > 0 {
+		select {
+		case <-time.After(rand.N(late)):
+		case <-b.closed:
+			return 0, io.ErrUnexpectedEOF
+		}
+	}
 	if held != nil {
 		select {
 		case <-held:

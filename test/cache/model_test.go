@@ -4,12 +4,14 @@
 package cache_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -39,6 +41,7 @@ var (
 const (
 	modelWorkers = 4
 	modelKeys    = 5
+	maxLag       = int(30 * time.Millisecond) // of one read of a watch
 	finalizer    = "example.com/f"
 )
 
@@ -93,12 +96,20 @@ type worker struct {
 	log  []string
 }
 
-// turns is what happens to the world, each when so many hundredths of the steps are done.
-var turns = []struct {
+// turn is what happens to the world when so many hundredths of the steps are done.
+type turn struct {
 	at   int
 	what string
-}{
-	{8, "typed"}, {22, "restart"}, {33, "remove"}, {42, "typed"}, {55, "restart"}, {62, "remove"}, {70, "typed"}, {78, "remove"}, {86, "restart"}, {90, "typed"},
+}
+
+// turns has the kind begin anew as metadata nine times, read whole some steps later; and the server restart three times.
+func turns() (all []turn) {
+	for at := 4; at < 100; at += 10 {
+		all = append(all, turn{at, "typed"}, turn{at + 5, "remove"})
+	}
+	all = append(all[:len(all)-1], turn{22, "restart"}, turn{55, "restart"}, turn{86, "restart"})
+	slices.SortFunc(all, func(a, b turn) int { return cmp.Compare(a.at, b.at) })
+	return all
 }
 
 // TestModel drives a cache with random writes of this client and of others, finalizers, deletions of one and of many,
@@ -139,7 +150,7 @@ func TestModel(t *testing.T) {
 		work.Go(func() { w.run(*steps / modelWorkers) })
 	}
 	go func() { work.Wait(); close(all.done) }()
-	all.turn(t, env, cl, *steps)
+	all.turnAt(t, env, cl, *steps)
 	close(stop)
 	trouble.Wait()
 	faults.release()
@@ -161,9 +172,9 @@ func (w *worker) run(n int) {
 	}
 }
 
-// turn counts the steps that are done, all of n, and makes the turns.
-func (a *world) turn(t *testing.T, env *envtest.Environment, cl cluster.Cluster, n int) {
-	left, count := turns, 0
+// turnAt counts the steps that are done, all of n, and makes the turns.
+func (a *world) turnAt(t *testing.T, env *envtest.Environment, cl cluster.Cluster, n int) {
+	left, count := turns(), 0
 	for range a.done {
 		count++
 		if len(left) == 0 || count < n*left[0].at/100 {
@@ -225,8 +236,10 @@ func makeTrouble(rnd *rand.Rand, f *faults, stop <-chan struct{}) {
 			f.cut(false)
 		case 1:
 			f.cut(true)
-		case 2, 3, 4, 5:
+		case 2, 3, 4:
 			f.hold()
+		case 5, 6:
+			f.lag(time.Duration(rnd.IntN(maxLag)))
 		default:
 			f.release()
 		}
