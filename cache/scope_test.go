@@ -6,12 +6,14 @@ package cache
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -406,6 +408,52 @@ func TestMetadataThenTyped(t *testing.T) {
 		want(t, len(list.Items), 2)
 		want(t, list.Items[0].Kind, "ConfigMap")
 		want(t, inf.HasSynced(), true)
+	})
+}
+
+// A kind that gets a second store says so once, with what to do about it; a second form of the same store says nothing.
+func TestSecondStoreIsSaidOnce(t *testing.T) {
+	within(t, func(t *testing.T) {
+		s := newServer()
+		s.put(t, object("configmaps", "a", "m", nil))
+		r := newRig(t, Options{}, s)
+		var lines []string
+		r.cache.log = funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
+		for range 2 {
+			for _, obj := range []client.Object{&metav1.PartialObjectMetadata{}, &corev1.ConfigMap{}, &unstructured.Unstructured{}} {
+				obj.GetObjectKind().SetGroupVersionKind(configMapKind)
+				if err := r.client.Get(t.Context(), key("a", "m"), obj); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if len(lines) != 1 || !strings.Contains(lines[0], "ConfigMap") || !strings.Contains(lines[0], "cached twice") || !strings.Contains(lines[0], "DisableFor") {
+			t.Errorf("the log says %q", lines)
+		}
+	})
+}
+
+// Of two indexes registered together, one of which is there already, the other is in no store of any namespace.
+func TestIndexesAllOrNone(t *testing.T) {
+	within(t, func(t *testing.T) {
+		s := newServer()
+		threeMaps(s, t)
+		r := newRig(t, Options{DefaultNamespaces: map[string]Config{"a": {}, "b": {}}}, s)
+		inf := r.informer(t, &corev1.ConfigMap{})
+		constant := func(any) ([]string, error) { return []string{"v"}, nil }
+		if err := inf.AddIndexers(toolscache.Indexers{"one": constant}); err != nil {
+			t.Fatal(err)
+		}
+		err := inf.AddIndexers(toolscache.Indexers{"two": constant, "one": constant})
+		if err == nil || !strings.HasPrefix(err.Error(), "indexer conflict") {
+			t.Errorf("got %v", err)
+		}
+		for _, p := range r.cache.all()[0].readParts() {
+			want(t, slices.Sorted(maps.Keys(p.store.GetIndexers())), "[one]")
+		}
+		if err := inf.AddIndexers(toolscache.Indexers{"two": constant}); err != nil {
+			t.Error(err)
+		}
 	})
 }
 
