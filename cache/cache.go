@@ -325,7 +325,7 @@ func (c *informerCache) GetInformer(ctx context.Context, obj client.Object, opts
 func (c *informerCache) GetInformerForKind(ctx context.Context, gvk schema.GroupVersionKind, opts ...InformerGetOption) (Informer, error) {
 	obj, err := c.scheme.New(gvk)
 	if err != nil {
-		return nil, fmt.Errorf("get the informer of %s: register the kind with the cache's scheme or use GetInformer: %w", gvk, err)
+		return nil, err // as it is: runtime.IsNotRegisteredError does not unwrap
 	}
 	return c.informer(ctx, c.kinds.named(gvk, apiutil.FormOf(obj)), obj, opts)
 }

@@ -15,6 +15,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/wherry-dev/wherry/client"
@@ -109,6 +111,12 @@ func TestNotStarted(t *testing.T) {
 	if _, err := r.cache.GetInformer(t.Context(), &corev1.ConfigMap{}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func TestInformerOfAnUnknownKind(t *testing.T) {
+	r := newStoppedRig(t, Options{}, newServer())
+	_, err := r.cache.GetInformerForKind(t.Context(), schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Unknown"})
+	want(t, runtime.IsNotRegisteredError(err), true) // which does not unwrap
 }
 
 func TestStrictReads(t *testing.T) {

@@ -104,6 +104,23 @@ func TestWhoMayOwn(t *testing.T) {
 	}
 }
 
+// TestUnregisteredOwner: runtime.IsNotRegisteredError looks at an error itself, not at what it wraps.
+func TestUnregisteredOwner(t *testing.T) {
+	s := newScheme(t)
+	_, has := HasOwnerReference(nil, &unknown{}, s)
+	for name, err := range map[string]error{
+		"SetControllerReference":    SetControllerReference(&unknown{}, pod(), s),
+		"SetOwnerReference":         SetOwnerReference(&unknown{}, pod(), s),
+		"RemoveOwnerReference":      RemoveOwnerReference(&unknown{}, pod(), s),
+		"RemoveControllerReference": RemoveControllerReference(&unknown{}, pod(), s),
+		"HasOwnerReference":         has,
+	} {
+		if !runtime.IsNotRegisteredError(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 type unknown struct{ corev1.Pod }
 
 func (u *unknown) DeepCopyObject() runtime.Object { c := *u; return &c }

@@ -43,7 +43,7 @@ func SetControllerReference(owner, controlled metav1.Object, scheme *runtime.Sch
 	yes, block := true, true
 	ref, err := referenceTo(owner, controlled, scheme)
 	if err != nil {
-		return fmt.Errorf("set controller reference: %w", err)
+		return err
 	}
 	ref.Controller, ref.BlockOwnerDeletion = &yes, &block
 	for _, opt := range opts {
@@ -62,7 +62,7 @@ func SetControllerReference(owner, controlled metav1.Object, scheme *runtime.Sch
 func SetOwnerReference(owner, object metav1.Object, scheme *runtime.Scheme, opts ...OwnerReferenceOption) error {
 	ref, err := referenceTo(owner, object, scheme)
 	if err != nil {
-		return fmt.Errorf("set owner reference: %w", err)
+		return err
 	}
 	for _, opt := range opts {
 		opt(&ref)
@@ -76,7 +76,7 @@ func SetOwnerReference(owner, object metav1.Object, scheme *runtime.Scheme, opts
 func RemoveOwnerReference(owner, object metav1.Object, scheme *runtime.Scheme) error {
 	ref, err := ownerReference(owner, scheme)
 	if err != nil {
-		return fmt.Errorf("remove owner reference: %w", err)
+		return err
 	}
 	refs := object.GetOwnerReferences()
 	i := indexOf(refs, ref)
@@ -92,7 +92,7 @@ func RemoveOwnerReference(owner, object metav1.Object, scheme *runtime.Scheme) e
 func RemoveControllerReference(owner, object metav1.Object, scheme *runtime.Scheme) error {
 	ref, err := ownerReference(owner, scheme)
 	if err != nil {
-		return fmt.Errorf("remove controller reference: %w", err)
+		return err
 	}
 	if existing := metav1.GetControllerOf(object); existing == nil || !sameOwner(*existing, ref) {
 		return fmt.Errorf("remove controller reference: object %s/%s is not controlled by %s %q", object.GetNamespace(), object.GetName(), ref.Kind, ref.Name)
@@ -109,7 +109,7 @@ func HasControllerReference(object metav1.Object) bool {
 func HasOwnerReference(ownerRefs []metav1.OwnerReference, obj client.Object, scheme *runtime.Scheme) (bool, error) {
 	ref, err := ownerReference(obj, scheme)
 	if err != nil {
-		return false, fmt.Errorf("has owner reference: %w", err)
+		return false, err
 	}
 	return indexOf(ownerRefs, ref) >= 0, nil
 }
@@ -136,7 +136,7 @@ func ownerReference(owner metav1.Object, scheme *runtime.Scheme) (metav1.OwnerRe
 	}
 	gvk, err := apiutil.GVKForObject(obj, scheme)
 	if err != nil {
-		return metav1.OwnerReference{}, fmt.Errorf("the kind of the owner: %w", err)
+		return metav1.OwnerReference{}, err // as it is, here and in the callers: runtime.IsNotRegisteredError does not unwrap
 	}
 	return metav1.OwnerReference{
 		APIVersion: gvk.GroupVersion().String(),
