@@ -8,12 +8,14 @@ SERVER := $(CURDIR)/bin/apiserver
 DATA   := $(CURDIR)/.wherry
 API    := test/apiparity/controller-runtime-v0.25.1.txt
 
+OURS   := -mod=mod -modfile=$(CURDIR)/bin/ours.mod
+
 # Kubernetes is 1.37 here; the race detector never meets a package that links it.
 RACE_SERVER := ./storage/...
 
 .DEFAULT_GOAL := help
 
-.PHONY: help run test test-root test-store test-server test-test test-bench test-operator test-compat race bench bench-storage api compat apiserver lint tidy
+.PHONY: help run test test-root test-store test-server test-test test-bench test-operator test-compat race bench bench-storage behaviour api compat apiserver lint tidy
 
 help: ## Say what each target does.
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,8 +38,9 @@ test-test: apiserver ## Integration tests on the embedded API server, with the r
 test-server: apiserver ## The embedded API server itself (5 minutes).
 	cd test/apiserver && WHERRY_APISERVER=$(SERVER) go test -timeout 20m $$(go list ./... | grep -v /storage/)
 
-test-bench: apiserver ## What runs on both libraries, such as turns on one lease (2 minutes).
+test-bench: apiserver ours.mod ## What runs on both libraries: turns on one lease, and the behaviour suite on each (4 minutes).
 	cd test/bench && WHERRY_APISERVER=$(SERVER) go test ./...
+	cd test/bench && WHERRY_APISERVER=$(SERVER) go test $(OURS) ./behaviour
 
 test-compat: ## The module of controller-runtime's import paths: up to date, whole, and working (2 minutes).
 	cd test/apiparity && go test ./...
@@ -60,6 +63,17 @@ bench: ## Measure against controller-runtime v0.25.1, side by side; results also
 
 bench-storage: ## Measure the storage engine against etcd3, in one process; results also in bin/bench-storage.json.
 	@mkdir -p bin && cd test/apiserver && go run -tags etcd ./storage/storagebench -json $(CURDIR)/bin/bench-storage.json
+
+behaviour: apiserver ours.mod ## Observe anew what both libraries do in the behaviour suite, and write its table.
+	cd test/bench && WHERRY_APISERVER=$(SERVER) go test -count=1 -run Cases ./behaviour -update
+	cd test/bench && WHERRY_APISERVER=$(SERVER) go test -count=1 $(OURS) -run Cases ./behaviour -update
+	cd test/bench && WHERRY_APISERVER=$(SERVER) go test ./behaviour -run Kept
+
+# The bench module with one replace line more: what is written against controller-runtime's paths runs on Wherry.
+.PHONY: ours.mod
+ours.mod:
+	@mkdir -p bin && cp test/bench/go.mod bin/ours.mod && cp test/bench/go.sum bin/ours.sum
+	@go mod edit -replace sigs.k8s.io/controller-runtime=../../compat bin/ours.mod
 
 api: ## Compare our exported API with controller-runtime's, package by package; fail on a gap that is no listed exception.
 	@cd test/apiparity && go test ./... >/dev/null && go run . check -exceptions exceptions.txt $(CURDIR)/$(API) $(CURDIR) $(CURDIR)/test
