@@ -25,6 +25,9 @@ import (
 	webv1alpha1 "github.com/wherry-dev/wherry/examples/operator/api/v1alpha1"
 )
 
+// patience is how long anything may take here.
+const patience = 20 * time.Second
+
 // TestOperator runs the whole program, with its webhooks and under its own role, on an API server of the test's own. No pod
 // runs there, so the test says what a Deployment controller would say.
 func TestOperator(t *testing.T) {
@@ -48,13 +51,7 @@ func TestOperator(t *testing.T) {
 	sample := read(t, "../config/samples/web_v1alpha1_website.yaml")[0]
 	sample.SetNamespace("default")
 	key := client.ObjectKeyFromObject(sample)
-	eventually(t, "the webhooks answer", func() error {
-		err := admin.Create(t.Context(), sample.DeepCopy())
-		if !apierrors.IsInternalError(err) {
-			must(t, err)
-		}
-		return err
-	})
+	must(t, admin.Create(t.Context(), sample))
 	var site webv1alpha1.Website
 	status := func(want string) {
 		t.Helper()
@@ -111,6 +108,9 @@ func start(t *testing.T, env *envtest.Environment) {
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx, args) }()
 	t.Cleanup(func() { stop(); must(t, <-ended) })
+	served, enough := context.WithTimeout(ctx, patience)
+	defer enough()
+	must(t, env.WebhookInstallOptions.WaitUntilServed(served))
 }
 
 // rollOut says that all pods of a Deployment are there.
@@ -137,7 +137,7 @@ func read(t *testing.T, path string) (objects []*unstructured.Unstructured) {
 // eventually asks until the answer is no error.
 func eventually(t *testing.T, what string, ask func() error) {
 	t.Helper()
-	enough := time.After(20 * time.Second)
+	enough := time.After(patience)
 	for tick := time.Tick(50 * time.Millisecond); ; {
 		err := ask()
 		if err == nil {
