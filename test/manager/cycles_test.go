@@ -119,17 +119,16 @@ func TestHundredStartsAndStopsWithEverything(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	port := freePort(t)
 	if err := client.IgnoreAlreadyExists(live.Create(t.Context(), configMap("cycles"))); err != nil {
 		t.Fatal(err)
 	}
 	before := 0
 	for i := range cycles {
-		m, e := newEverything(t, certificate, port)
+		m, e := newEverything(t, certificate, freePort(t))
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- m.Start(ctx) }()
-		e.work(t, i)
+		e.work(t, i, ended)
 		cancel()
 		began := time.Now()
 		if err := <-ended; err != nil {
@@ -153,7 +152,7 @@ func TestHundredStartsAndStopsWithEverything(t *testing.T) {
 }
 
 // work writes until the cycle's manager has had its part in it: the webhook was called, and the controller has reconciled.
-func (e *everything) work(t *testing.T, cycle int) {
+func (e *everything) work(t *testing.T, cycle int, ended <-chan error) {
 	t.Helper()
 	defaulted, reconciled := false, false
 	eventually(t, 30*time.Second, fmt.Sprintf("cycle %d: webhook and controller have worked", cycle), func() bool {
@@ -164,6 +163,8 @@ func (e *everything) work(t *testing.T, cycle int) {
 		select {
 		case <-e.defaulted:
 			defaulted = true
+		case err := <-ended:
+			t.Fatalf("cycle %d: the manager ended: %v", cycle, err)
 		case got := <-e.reconciled:
 			reconciled = reconciled || got == strconv.Itoa(cycle)
 		default:

@@ -9,9 +9,11 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -77,14 +79,18 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// findPort is a loopback port that was free a moment ago.
+// findPort is a loopback port that is free, and stays so between two servers: it is none of those that systems hand out to
+// connections by themselves.
 func findPort() (int, error) {
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
+	var err error
+	for range 20 {
+		port := 20000 + rand.IntN(10000)
+		var free net.Listener
+		if free, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+			return port, free.Close()
+		}
 	}
-	defer free.Close()
-	return free.Addr().(*net.TCPAddr).Port, nil
+	return 0, err
 }
 
 func freePort(t *testing.T) int {
