@@ -14,6 +14,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	toolscache "k8s.io/client-go/tools/cache"
 
@@ -140,6 +141,21 @@ func allBesideOne(t *testing.T, s shape, second bool) {
 		want(t, "events of one change", heard.take(t, 1), step.event)
 	}
 	want(t, "at the end", s.listed(t, c, mine))
+}
+
+// A selector by a field that the kind does not have makes reads fail at once with the server's reason.
+func TestSelectorTheServerRefuses(t *testing.T) {
+	for _, s := range shapes(configMapKind, widgetKind) {
+		t.Run(s.String(), func(t *testing.T) {
+			cl := start(t, config, func(o *cluster.Options) {
+				o.Cache.DefaultFieldSelector = fields.OneTermEqualSelector("spec.nothing", "x")
+			})
+			err := cl.GetClient().List(t.Context(), s.list())
+			if !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), "spec.nothing") || !strings.Contains(err.Error(), s.kind.Kind) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
 }
 
 // pages lists page by page and checks each page's size.
