@@ -238,39 +238,46 @@ func TestBinaries(t *testing.T) {
 			}
 			_, err = env.Snapshot(t.Context())
 			says(t, err, "embedded")
-			plane := &env.ControlPlane
-			data, certs := plane.Etcd.DataDir, plane.APIServer.CertDir
-			etcd, server := calledWith(t, notes, "etcd"), calledWith(t, notes, "kube-apiserver")
-			for _, want := range []string{"--quota-backend-bytes=12345", "--data-dir=" + data, "--listen-client-urls=" + plane.Etcd.URL.String(), "--unsafe-no-fsync=true"} {
-				if !slices.Contains(etcd, want) {
-					t.Errorf("etcd has not %s: %q", want, etcd)
-				}
-			}
-			for _, want := range []string{
-				"--disable-admission-plugins=ServiceAccount", "--disable-admission-plugins=LimitRanger", "--authorization-mode=RBAC",
-				"--etcd-servers=" + plane.Etcd.URL.String(), "--secure-port=" + plane.APIServer.Port, "--cert-dir=" + certs,
-			} {
-				if !slices.Contains(server, want) {
-					t.Errorf("kube-apiserver has not %s: %q", want, server)
-				}
-			}
-			if err := env.Stop(); err != nil {
-				t.Fatal(err)
-			}
-			for _, name := range []string{"etcd", "kube-apiserver"} {
-				if alivePID(t, notes, name) {
-					t.Errorf("%s runs after Stop", name)
-				}
-			}
-			for _, dir := range []string{data, certs} {
-				if _, err := os.Stat(dir); dir == "" || err == nil {
-					t.Errorf("the folder %q is left", dir)
-				}
-			}
-			if plane.APIServer.EtcdURL != nil || plane.Etcd.URL != nil {
-				t.Errorf("after Stop: EtcdURL %v, URL %v", plane.APIServer.EtcdURL, plane.Etcd.URL)
-			}
+			flagsAndEnd(t, env, notes)
 		})
+	}
+}
+
+// flagsAndEnd checks how etcd and kube-apiserver were called, and that Stop takes
+// everything back.
+func flagsAndEnd(t *testing.T, env *envtest.Environment, notes string) {
+	t.Helper()
+	plane := &env.ControlPlane
+	data, certs := plane.Etcd.DataDir, plane.APIServer.CertDir
+	etcd, server := calledWith(t, notes, "etcd"), calledWith(t, notes, "kube-apiserver")
+	for _, want := range []string{"--quota-backend-bytes=12345", "--data-dir=" + data, "--listen-client-urls=" + plane.Etcd.URL.String(), "--unsafe-no-fsync=true"} {
+		if !slices.Contains(etcd, want) {
+			t.Errorf("etcd has not %s: %q", want, etcd)
+		}
+	}
+	for _, want := range []string{
+		"--disable-admission-plugins=ServiceAccount", "--disable-admission-plugins=LimitRanger", "--authorization-mode=RBAC",
+		"--etcd-servers=" + plane.Etcd.URL.String(), "--secure-port=" + plane.APIServer.Port, "--cert-dir=" + certs,
+	} {
+		if !slices.Contains(server, want) {
+			t.Errorf("kube-apiserver has not %s: %q", want, server)
+		}
+	}
+	if err := env.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"etcd", "kube-apiserver"} {
+		if alivePID(t, notes, name) {
+			t.Errorf("%s runs after Stop", name)
+		}
+	}
+	for _, dir := range []string{data, certs} {
+		if _, err := os.Stat(dir); dir == "" || err == nil {
+			t.Errorf("the folder %q is left", dir)
+		}
+	}
+	if plane.APIServer.EtcdURL != nil || plane.Etcd.URL != nil {
+		t.Errorf("after Stop: EtcdURL %v, URL %v", plane.APIServer.EtcdURL, plane.Etcd.URL)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/wherry-dev/wherry/client"
 	"github.com/wherry-dev/wherry/manager"
@@ -38,6 +39,28 @@ func state(t *testing.T, r client.Reader) map[string]string {
 	return out
 }
 
+// cached is the client of a manager that runs until the test ends.
+func cached(t *testing.T, cfg *rest.Config) client.Client {
+	t.Helper()
+	m, err := manager.New(cfg, manager.Options{Metrics: metricsserver.Options{BindAddress: "0"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- m.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	if !m.GetCache().WaitForCacheSync(ctx) {
+		t.Fatal("the cache does not sync")
+	}
+	return m.GetClient()
+}
+
 // TestRestoreUnderARunningManager changes, deletes and creates objects through a
 // manager's client, whose reads come from its cache, and restores: reads past the
 // cache see the old state at once, the cache's a moment later, and the manager's
@@ -54,23 +77,7 @@ func TestRestoreUnderARunningManager(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	m, err := manager.New(cfg, manager.Options{Metrics: metricsserver.Options{BindAddress: "0"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- m.Start(ctx) }()
-	defer func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	}()
-	if !m.GetCache().WaitForCacheSync(ctx) {
-		t.Fatal("the cache does not sync")
-	}
-	c := m.GetClient()
+	c := cached(t, cfg)
 	want := state(t, c)
 	clean, err := env.Snapshot(t.Context())
 	if err != nil {
