@@ -35,6 +35,7 @@ func run() error {
 	var c child
 	flag.IntVar(&c.side, countSide, -1, "used by the program itself, to have its instructions counted")
 	flag.IntVar(&c.ops, countOps, 0, "likewise")
+	alone := flag.Int(aloneSide, -1, "used by the program itself, to run one side of a row in a process of its own")
 	flag.Parse()
 	pick, err := regexp.Compile(*only)
 	if err != nil {
@@ -45,6 +46,9 @@ func run() error {
 	}
 	if c.side >= 0 {
 		return c.do(pick)
+	}
+	if *alone >= 0 {
+		return serve(pick, *alone)
 	}
 	if *from != "" {
 		results, err := readResults(*from)

@@ -40,6 +40,8 @@ type row struct {
 	targets map[unit]float64
 	// ours and theirs make the work ready and return what does it n times.
 	ours, theirs func() (work, error)
+	// alone has each side run in a process of its own: what one keeps in memory is not marked on the other's account.
+	alone bool
 	// counted is how many operations instructions are counted over; their sum should be some 100 million, far more
 	// than what one start of a program differs from another.
 	counted int
@@ -130,18 +132,15 @@ func (r row) figures(rounds int) (map[unit][2]float64, error) {
 	if r.fixed != nil {
 		return r.fixed(rounds)
 	}
-	ours, err := r.ours()
+	sides, end, err := r.sides()
+	defer end()
 	if err != nil {
-		return nil, fmt.Errorf("ours: %w", err)
-	}
-	theirs, err := r.theirs()
-	if err != nil {
-		return nil, fmt.Errorf("theirs: %w", err)
+		return nil, err
 	}
 	samples := map[unit]*[2][]float64{cpu: {}, allocs: {}, bytes: {}}
 	for round := range rounds + 1 {
-		for side, do := range []work{ours, theirs} {
-			one, err := sample(do, r.n)
+		for side, take := range sides {
+			one, err := take()
 			if err != nil {
 				return nil, fmt.Errorf("side %d: %w", side, err)
 			}
@@ -158,6 +157,29 @@ func (r row) figures(rounds int) (map[unit][2]float64, error) {
 		out[u] = [2]float64{median(both[0]), median(both[1])}
 	}
 	return out, nil
+}
+
+// sides make both sides ready and return what takes a sample of each, and what ends them.
+func (r row) sides() (take [2]func() (map[unit]float64, error), end func(), err error) {
+	end = func() {}
+	for side, prepare := range []func() (work, error){r.ours, r.theirs} {
+		if r.alone {
+			p, err := r.remote(side)
+			if err != nil {
+				return take, end, fmt.Errorf("side %d: %w", side, err)
+			}
+			others := end
+			end = func() { others(); _ = p.end() }
+			take[side] = p.sample
+			continue
+		}
+		do, err := prepare()
+		if err != nil {
+			return take, end, fmt.Errorf("side %d: %w", side, err)
+		}
+		take[side] = func() (map[unit]float64, error) { return sample(do, r.n) }
+	}
+	return take, end, nil
 }
 
 // sample does the work once and returns its cost per operation.
