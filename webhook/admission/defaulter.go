@@ -94,14 +94,12 @@ func (h *defaulting[T]) Handle(ctx context.Context, req Request) Response {
 	if err := h.decoder.Decode(req, obj); err != nil {
 		return Errored(http.StatusBadRequest, err)
 	}
-	// Written before and after, the object is compared as text: that costs less than a deep copy, and the text is needed anyway
-	// if there is something to patch.
-	before, err := json.Marshal(obj)
-	if err != nil {
-		return Errored(http.StatusInternalServerError, err)
-	}
+	before := obj.DeepCopyObject()
 	if err := h.defaulter.Default(NewContextWithRequest(ctx, req), obj); err != nil {
 		return refusal(err)
+	}
+	if !h.options.removeUnknownOrOmitable && reflect.DeepEqual(before, runtime.Object(obj)) {
+		return Allowed("") // the usual case, and no text has to be written for it
 	}
 	after, err := json.Marshal(obj)
 	if err != nil {
@@ -110,14 +108,15 @@ func (h *defaulting[T]) Handle(ctx context.Context, req Request) Response {
 	if h.options.removeUnknownOrOmitable {
 		return PatchResponseFromRaw(req.Object.Raw, after)
 	}
-	if bytes.Equal(before, after) {
-		return Allowed("")
-	}
-	patches, err := diff(req.Object.Raw, before, after)
+	was, err := json.Marshal(before)
 	if err != nil {
 		return Errored(http.StatusInternalServerError, err)
 	}
-	return Patched("", patches...)
+	if bytes.Equal(was, after) {
+		return Allowed("")
+	}
+	// All three are known to be JSON: one was decoded, two were written just now.
+	return Patched("", diff(parseValid(req.Object.Raw), parseValid(was), parseValid(after))...)
 }
 
 // refusal is the answer to an error of a defaulter or validator: the first API status in its chain, with all of the error's

@@ -37,9 +37,16 @@ func parse(text []byte) (*document, error) {
 		var whole json.RawMessage
 		return nil, fmt.Errorf("not JSON: %w", json.Unmarshal(text, &whole))
 	}
-	d := &document{text: text, nodes: make([]node, 0, 16+len(text)/24)}
+	return parseValid(text), nil
+}
+
+// parseValid is parse for a text that was read or written as JSON before.
+func parseValid(text []byte) *document {
+	// Each comma, brace and bracket begins at most one value: room for all, unless the text is denser than objects are.
+	values := 1 + bytes.Count(text, []byte{','}) + bytes.Count(text, []byte{'{'}) + bytes.Count(text, []byte{'['})
+	d := &document{text: text, nodes: make([]node, 0, min(values, 16+len(text)/8))}
 	d.value(d.space(0), nil)
-	return d, nil
+	return d
 }
 
 // space skips white space.

@@ -17,27 +17,23 @@ import (
 // original, the operations make after of original.
 //
 // They come in the order of after, those that remove behind the others of their object.
-func diff(original, before, after []byte) ([]jsonpatch.Operation, error) {
-	d := differ{}
-	var err error
-	if d.after, err = parse(after); err != nil {
-		return nil, fmt.Errorf("changed object: %w", err)
-	}
-	if d.original, err = parse(original); err != nil {
-		return nil, fmt.Errorf("original object: %w", err)
-	}
-	d.before = d.original
-	if !sameSlice(original, before) {
-		if d.before, err = parse(before); err != nil {
-			return nil, fmt.Errorf("original object: %w", err)
-		}
-	}
+func diff(original, before, after *document) []jsonpatch.Operation {
+	d := differ{original: original, before: before, after: after}
 	d.values("", 0, 0, 0)
-	return d.operations, nil
+	return d.operations
 }
 
-func sameSlice(a, b []byte) bool {
-	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+// diffTexts is diff for two texts that anybody may have written.
+func diffTexts(original, after []byte) ([]jsonpatch.Operation, error) {
+	to, err := parse(after)
+	if err != nil {
+		return nil, fmt.Errorf("changed object: %w", err)
+	}
+	from, err := parse(original)
+	if err != nil {
+		return nil, fmt.Errorf("original object: %w", err)
+	}
+	return diff(from, from, to), nil
 }
 
 // differ walks three documents at once. In its methods o, b and a are nodes of original, before and after.

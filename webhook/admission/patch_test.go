@@ -49,10 +49,7 @@ func TestDiff(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			operations, err := diff([]byte(test.original), []byte(test.before), []byte(test.after))
-			if err != nil {
-				t.Fatal(err)
-			}
+			operations := diff(parseValid([]byte(test.original)), parseValid([]byte(test.before)), parseValid([]byte(test.after)))
 			var got []string
 			for _, o := range operations {
 				line := o.Operation + " " + o.Path
@@ -74,10 +71,10 @@ func TestDiff(t *testing.T) {
 
 func TestDiffOfNoJSON(t *testing.T) {
 	for _, bad := range []string{"", "{", `{"a":1}x`, "nul", `{"a"`} {
-		if _, err := diff([]byte(`{}`), []byte(`{}`), []byte(bad)); err == nil {
+		if _, err := diffTexts([]byte(`{}`), []byte(bad)); err == nil {
 			t.Errorf("%q is no document", bad)
 		}
-		if _, err := diff([]byte(bad), []byte(`{}`), []byte(`{}`)); err == nil {
+		if _, err := diffTexts([]byte(bad), []byte(`{}`)); err == nil {
 			t.Errorf("%q is no original", bad)
 		}
 	}
@@ -86,7 +83,7 @@ func TestDiffOfNoJSON(t *testing.T) {
 // checkDiff holds diff to its promise: applied to original, the operations give after.
 func checkDiff(t *testing.T, original, after []byte) {
 	t.Helper()
-	operations, err := diff(original, original, after)
+	operations, err := diffTexts(original, after)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -83,7 +83,7 @@ func ValidationResponse(allowed bool, message string) Response {
 // PatchResponseFromRaw lets the request through with the changes that make current of original, two JSON documents. It is an
 // Errored response if one of them is none. Numbers count as changed only if their value is another one, however large it is.
 func PatchResponseFromRaw(original, current []byte) Response {
-	patches, err := diff(original, original, current)
+	patches, err := diffTexts(original, current)
 	if err != nil {
 		return Errored(http.StatusInternalServerError, err)
 	}
