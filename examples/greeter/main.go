@@ -1,15 +1,14 @@
 // SPDX-FileCopyrightText: The Wherry Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command greeter is the smallest operator there is: it answers every ConfigMap
-// that has a name with a greeting. The README shows it whole.
+// Command greeter answers every ConfigMap that has a name with a greeting. It is the first operator of the README, which shows it and its test
+// whole.
 package main
 
 import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	ctrl "github.com/wherry-dev/wherry"
@@ -33,12 +32,14 @@ func (g *greeter) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	return ctrl.Result{}, g.Patch(ctx, &cm, client.MergeFrom(before))
 }
 
+func setup(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).For(&corev1.ConfigMap{}).Complete(&greeter{mgr.GetClient()})
+}
+
 func main() {
 	ctrl.SetLogger(zap.New())
-	scheme := runtime.NewScheme()
-	utilruntime.Must(corev1.AddToScheme(scheme))
-	mgr, err := ctrl.NewManager(ctrl.GetConfigOrDie(), ctrl.Options{Scheme: scheme})
+	mgr, err := ctrl.NewManager(ctrl.GetConfigOrDie(), ctrl.Options{})
 	utilruntime.Must(err)
-	utilruntime.Must(ctrl.NewControllerManagedBy(mgr).For(&corev1.ConfigMap{}).Complete(&greeter{mgr.GetClient()}))
+	utilruntime.Must(setup(mgr))
 	utilruntime.Must(mgr.Start(ctrl.SetupSignalHandler()))
 }
