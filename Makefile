@@ -15,7 +15,7 @@ RACE_SERVER := ./storage/...
 
 .DEFAULT_GOAL := help
 
-.PHONY: help run test test-root test-store test-server test-test test-bench test-operator test-compat race bench bench-storage behaviour api compat apiserver lint tidy
+.PHONY: help run test test-root test-store test-server test-test test-bench test-examples test-operator test-compat test-release race bench bench-storage behaviour api compat apiserver release lint tidy
 
 help: ## Say what each target does.
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,7 +24,7 @@ run: apiserver ## Run the ReplicaSet example on the embedded API server; Ctrl-C 
 	@go build -o bin/replicaset ./examples/replicaset
 	@$(SERVER) --data-dir $(DATA) --kubeconfig $(DATA)/kubeconfig exec -- bin/replicaset --sample
 
-test: test-root test-store test-test test-server test-operator test-bench test-compat api ## Run every module's tests (from an empty build cache: about 25 minutes on 2 cores).
+test: test-root test-store test-test test-server test-examples test-operator test-bench test-compat test-release api ## Run every module's tests (from an empty build cache: about 25 minutes on 2 cores).
 
 test-root: ## Root module, with the race detector (2 minutes).
 	go test -race ./...
@@ -46,6 +46,9 @@ test-compat: ## The module of controller-runtime's import paths: up to date, who
 	cd test/apiparity && go test ./...
 	cd compat && go vet ./... && go test ./...
 
+test-examples: apiserver ## The README's first operator (1 minute).
+	cd examples/greeter && go vet ./... && WHERRY_APISERVER=$(SERVER) go test ./...
+
 test-operator: apiserver ## The scaffold: is what it generates up to date, its test, and that of a copy renamed as its README says (2 minutes).
 	@cd examples/operator && state() { find . -type f | sort | xargs cksum; } && before=$$(state) && $(MAKE) -s generate && \
 		test "$$before" = "$$(state)" || { echo "make generate in examples/operator changed files; keep what it wrote"; exit 1; }
@@ -54,12 +57,15 @@ test-operator: apiserver ## The scaffold: is what it generates up to date, its t
 		go mod edit -replace $$module=$(CURDIR) -replace $$module/test=$(CURDIR)/test && git init -q && git add -A && \
 		{ echo set -e; sed -n '/^perl/,/^make/p' README.md; } | WHERRY_APISERVER=$(SERVER) sh && ls internal/controller/guestbook_controller.go
 
+test-release: apiserver ## All modules published to a throw-away proxy and used by a stranger (6 minutes; it builds the server as a stranger does).
+	cd test/release && go vet . && go test -v -timeout 40m .
+
 race: ## Root module and storage engine, five times over with the race detector.
 	go test -race -count=5 ./...
 	cd test/apiserver && go test -race -count=5 -timeout 60m $(RACE_SERVER)
 
-bench: ## Measure against controller-runtime v0.25.1, side by side; results also in bin/bench.json.
-	@mkdir -p bin && cd test/bench && go run . -json $(CURDIR)/bin/bench.json
+bench: apiserver ## Measure against controller-runtime v0.25.1, side by side; results also in docs/bench.json, docs/bench.svg and the README.
+	@cd test/bench && WHERRY_APISERVER=$(SERVER) go run . -json $(CURDIR)/docs/bench.json -chart $(CURDIR)/docs/bench.svg -readme $(CURDIR)/README.md
 
 bench-storage: ## Measure the storage engine against etcd3, in one process; results also in bin/bench-storage.json.
 	@mkdir -p bin && cd test/apiserver && go run -tags etcd ./storage/storagebench -json $(CURDIR)/bin/bench-storage.json
@@ -84,6 +90,9 @@ compat: ## Write compat's aliases anew, from the packages behind them.
 apiserver: ## Build the embedded API server into bin/ (first time: several minutes).
 	@cd test && go run ./envtest/build -o $(SERVER) >/dev/null
 
+release: ## Tag all modules at VERSION, such as v0.1.0, on a commit beside the branch; prints how to push them.
+	@cd test/release && go run . tag $(VERSION)
+
 lint: ## gofmt and vet over every module, also for macOS and Windows.
 	@test -z "$$(gofmt -l .)" || { gofmt -l . ; echo "run gofmt -w on these" ; exit 1 ; }
 	go vet ./...
@@ -95,6 +104,8 @@ lint: ## gofmt and vet over every module, also for macOS and Windows.
 	cd test/bench && go vet ./...
 	cd compat && go vet ./...
 	cd examples/operator && go vet ./...
+	cd examples/greeter && go vet ./...
+	cd test/release && go vet ./...
 
 tidy: ## go mod tidy in every module.
-	@for m in . test test/apiserver test/apiparity test/bench compat examples/operator; do (cd $$m && go mod tidy) || exit 1; done
+	@for m in . test test/apiserver test/apiparity test/bench compat examples/operator examples/greeter test/release; do (cd $$m && go mod tidy) || exit 1; done

@@ -96,3 +96,27 @@ func TestNotMeasured(t *testing.T) {
 		t.Errorf("%v, %v", got, err)
 	}
 }
+
+// TestPagesShowTheResults: chart and README are those of the results that are
+// kept.
+func TestPagesShowTheResults(t *testing.T) {
+	root := filepath.Join("..", "..")
+	results, err := readResults(filepath.Join(root, "docs", "bench.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	svg, err := os.ReadFile(filepath.Join(root, "docs", "bench.svg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(svg) != chart(results) {
+		t.Error("docs/bench.svg is not the chart of docs/bench.json: draw it again with -from")
+	}
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(readme), tableBegin+table(results)+tableEnd) {
+		t.Error("README.md does not show the table of docs/bench.json: write it again with -from")
+	}
+}
