@@ -174,6 +174,10 @@ const (
 	countedLists  = 40
 )
 
+// wholeLists is how often a sample lists everything: it begins with a collected heap, and what the lists leave behind has
+// to be collected, as in a program.
+const wholeLists = 4
+
 // countedRows are the reads whose instructions have a target.
 func countedRows() []row {
 	key := types.NamespacedName{Namespace: "team-07", Name: "web-00007"}
@@ -224,7 +228,7 @@ func cacheRows() []row {
 		one := ours.MatchingLabels{"shard": "7"}
 		theirOne := theirs.MatchingLabels{"shard": "7"}
 		for _, r := range []row{
-			cached(fmt.Sprintf("List all %d, copied", s.size), s.size, s.n, map[unit]float64{bytes: 0.88, cpu: s.all},
+			cached(fmt.Sprintf("List all %d, copied", s.size), s.size, wholeLists, map[unit]float64{bytes: 0.88, cpu: s.all},
 				func(ctx context.Context, c ours.Client) error { return c.List(ctx, &corev1.PodList{}) },
 				func(ctx context.Context, c theirs.Client) error { return c.List(ctx, &corev1.PodList{}) }),
 			cached(fmt.Sprintf("List 1%% of %d by label, copied", s.size), s.size, 20*s.n, map[unit]float64{cpu: s.byLabel},
