@@ -25,6 +25,9 @@ import (
 	"github.com/wherry-dev/wherry/test/envtest"
 )
 
+// startLimit is how long a server may take to be ready: it shares the machine with whatever else is being built.
+const startLimit = 2 * time.Minute
+
 // The server that all tests share but TestModel, which restarts its own. Each test works in namespaces of its own.
 var (
 	config *rest.Config // reaches it with every right
@@ -44,7 +47,7 @@ func run(m *testing.M) int {
 			return 1
 		}
 	}
-	env := &envtest.Environment{CRDs: []*apiextensionsv1.CustomResourceDefinition{definition("widgets", "Widget")}}
+	env := &envtest.Environment{ControlPlaneStartTimeout: startLimit, CRDs: []*apiextensionsv1.CustomResourceDefinition{definition("widgets", "Widget")}}
 	var err error
 	if config, err = env.Start(); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -121,7 +121,7 @@ func TestModel(t *testing.T) {
 		n = uint64(time.Now().UnixNano())
 	}
 	t.Logf("seed %d: repeat with -args -seed %d", n, n)
-	env := &envtest.Environment{ControlPlane: envtest.ControlPlane{Etcd: &envtest.Etcd{DataDir: t.TempDir()}}}
+	env := &envtest.Environment{ControlPlaneStartTimeout: startLimit, ControlPlane: envtest.ControlPlane{Etcd: &envtest.Etcd{DataDir: t.TempDir()}}}
 	cfg, err := env.Start()
 	must(t, err)
 	t.Cleanup(func() { _ = env.Stop() })
