@@ -38,6 +38,9 @@ const (
 	look = 50 * time.Millisecond
 )
 
+// startLimit is how long a server may take to be ready: it shares the machine with whatever else is being built.
+const startLimit = 2 * time.Minute
+
 var (
 	config     *rest.Config // reaches the API server with every right
 	live       client.Client
@@ -69,7 +72,7 @@ func run(m *testing.M) int {
 			return fail(fmt.Errorf("build %s: %w", p, err))
 		}
 	}
-	env := &envtest.Environment{}
+	env := &envtest.Environment{ControlPlaneStartTimeout: startLimit}
 	if config, err = env.Start(); err != nil {
 		return fail(err)
 	}

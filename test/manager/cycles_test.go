@@ -65,6 +65,7 @@ func (e *everything) Default(_ context.Context, cm *corev1.ConfigMap) error {
 func newEverything(t *testing.T, certificate *webhook.SelfSigned, port int) (manager.Manager, *everything) {
 	t.Helper()
 	o := options("cycles")
+	o.LeaseDuration, o.RenewDeadline, o.RetryPeriod = nil, nil, nil // no cycle waits for another's lease: each gives it up
 	o.Metrics = metricsserver.Options{BindAddress: "127.0.0.1:0", SecureServing: true, FilterProvider: filters.WithAuthenticationAndAuthorization, CertDir: t.TempDir()}
 	o.HealthProbeBindAddress, o.PprofBindAddress = "127.0.0.1:0", "127.0.0.1:0"
 	o.WebhookServer = webhook.NewServer(webhook.Options{Host: "127.0.0.1", Port: port, TLSOpts: []func(*tls.Config){certificate.TLS}})

@@ -42,7 +42,7 @@ func readLease(t *testing.T, name string) *coordinationv1.Lease {
 func TestTwoManagersTakeTurns(t *testing.T) {
 	only := &alone{t: t}
 	before := start(t, config, options("turns"), only.as("0"))
-	before.awaitElection(t, 10*time.Second)
+	before.awaitElection(t, 30*time.Second)
 	for turn := range 4 {
 		next := start(t, config, options("turns"), only.as(fmt.Sprint(turn+1)))
 		time.Sleep(2 * retryPeriod)
@@ -55,7 +55,7 @@ func TestTwoManagersTakeTurns(t *testing.T) {
 			t.Error(err)
 		}
 		stopped := time.Now()
-		if took := next.awaitElection(t, 10*time.Second).Sub(stopped); took > leaseDuration-time.Second {
+		if took := next.awaitElection(t, 30*time.Second).Sub(stopped); took > leaseDuration-time.Second {
 			t.Errorf("turn %d: elected %s after the other had stopped", turn, took)
 		}
 		before = next

@@ -35,6 +35,9 @@ const (
 	retryPeriod   = 400 * time.Millisecond
 )
 
+// startLimit is how long a server may take to be ready: it shares the machine with whatever else is being built.
+const startLimit = 2 * time.Minute
+
 var (
 	config *rest.Config // reaches the embedded server with every right
 	live   client.Client
@@ -50,7 +53,7 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
-	env := &envtest.Environment{}
+	env := &envtest.Environment{ControlPlaneStartTimeout: startLimit}
 	var err error
 	if config, err = env.Start(); err != nil {
 		fmt.Fprintln(os.Stderr, err)

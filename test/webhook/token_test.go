@@ -70,7 +70,7 @@ func reviewConfig(t *testing.T, url string) string {
 // TestTokensAreReviewed has an API server ask us whose tokens it is shown.
 func TestTokensAreReviewed(t *testing.T) {
 	port := freePort(t)
-	env := &envtest.Environment{}
+	env := &envtest.Environment{ControlPlaneStartTimeout: startLimit}
 	env.ControlPlane.GetAPIServer().Configure().
 		Set("authentication-token-webhook-config-file", reviewConfig(t, "https://"+net.JoinHostPort("127.0.0.1", strconv.Itoa(port))+tokenPath)).
 		Set("authentication-token-webhook-version", "v1").

@@ -40,6 +40,9 @@ import (
 	"github.com/wherry-dev/wherry/webhook/admission"
 )
 
+// startLimit is how long a server may take to be ready: it shares the machine with whatever else is being built.
+const startLimit = 2 * time.Minute
+
 var (
 	config      *rest.Config // reaches the embedded server with every right
 	port        int          // where the webhooks are
@@ -61,7 +64,7 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	env := &envtest.Environment{}
+	env := &envtest.Environment{ControlPlaneStartTimeout: startLimit}
 	if config, err = env.Start(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

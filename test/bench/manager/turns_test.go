@@ -113,7 +113,7 @@ func (a *alone) set(from, to string) {
 func TestRollingMigration(t *testing.T) {
 	log.SetLogger(logr.Discard())
 	upstreamlog.SetLogger(logr.Discard())
-	env := &envtest.Environment{}
+	env := &envtest.Environment{ControlPlaneStartTimeout: 2 * time.Minute} // it may share the machine
 	config, err := env.Start()
 	if err != nil {
 		t.Fatal(err)
