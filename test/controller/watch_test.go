@@ -98,7 +98,7 @@ func named(name string) reconcile.Request {
 
 // settle is how long anything here may take; look is how often it is asked.
 const (
-	settle = 8 * time.Second
+	settle = 20 * time.Second
 	look   = 20 * time.Millisecond
 )
 
