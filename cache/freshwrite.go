@@ -90,6 +90,10 @@ func (p *part) record(w *client.Write, o *client.Outcome, sent uint64) {
 			p.recordStatus(key, status, sent)
 			return
 		}
+		if m := p.departed(o); m != nil {
+			p.bury(key, m.UID, m.ResourceVersion, sent)
+			return
+		}
 	}
 	obj, ok := p.decode(w, o)
 	if !ok {
@@ -118,6 +122,23 @@ func (p *part) recordStatus(key string, status *metav1.Status, sent uint64) {
 		return
 	}
 	p.bury(key, status.Details.UID, "", sent)
+}
+
+// departed returns the metadata of an object that a deletion was answered with, if it alone says that the object is gone.
+// In protobuf the rest need not be decoded: deletions are many, and what they answer is not kept.
+func (p *part) departed(o *client.Outcome) *metav1.PartialObjectMetadata {
+	tm, ok := typeIn(o)
+	if !ok || !isProtobuf(o.ContentType) || tm.GroupVersionKind() != p.set.entry.gvk {
+		return nil
+	}
+	m := &metav1.PartialObjectMetadata{}
+	if decodeObject(o.Body, o.ContentType, m) != nil || !isNumber(m.ResourceVersion) {
+		return nil
+	}
+	if held, known := p.finalized(m, m); held || !known {
+		return nil
+	}
+	return m
 }
 
 // recordObject files a write that was answered with the object. deleted tells that the write was its deletion.

@@ -5,11 +5,15 @@ package cache
 
 import (
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/wherry-dev/wherry/client"
 )
@@ -153,4 +157,62 @@ func TestFormerObjectStaysAwayToo(t *testing.T) {
 			want(t, r.get(t, "a", "m") == nil, true)
 		})
 	}
+}
+
+// TestDeletesAnsweredInProtobuf wants the metadata of the answer to do where it tells that the object is gone, and the whole
+// object to count where it does not.
+func TestDeletesAnsweredInProtobuf(t *testing.T) {
+	leaving := &metav1.Time{Time: time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC)}
+	for name, c := range map[string]struct {
+		change func(*metav1.ObjectMeta)
+		there  bool
+		holes  int
+	}{
+		"gone": {func(*metav1.ObjectMeta) {}, false, 0},
+		"gone, no grace": {func(m *metav1.ObjectMeta) {
+			m.DeletionTimestamp, m.DeletionGracePeriodSeconds = leaving, ptr.To[int64](0)
+		}, false, 0},
+		"in its grace": {func(m *metav1.ObjectMeta) {
+			m.DeletionTimestamp, m.DeletionGracePeriodSeconds = leaving, ptr.To[int64](30)
+		}, true, 0},
+		"held":           {func(m *metav1.ObjectMeta) { m.DeletionTimestamp, m.Finalizers = leaving, []string{"example.com/f"} }, true, 0},
+		"an odd version": {func(m *metav1.ObjectMeta) { m.ResourceVersion = "v7" }, true, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			within(t, func(t *testing.T) {
+				r := held(t, Options{}, object("configmaps", "a", "m", nil))
+				before := r.get(t, "a", "m")
+				p := onlyPart(t, r, "ConfigMap")
+				m := before.DeepCopy()
+				m.ResourceVersion = "90"
+				c.change(&m.ObjectMeta)
+				_, settle, err := r.cache.Begin(t.Context(), client.Write{Verb: client.VerbDelete, GroupVersionKind: p.set.entry.gvk, Namespace: "a", Name: "m"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				settle(client.Outcome{Sent: true, StatusCode: 200, ContentType: "application/vnd.kubernetes.protobuf", Body: protobufOf(t, m)})
+				want(t, p.overlay.holes(), c.holes)
+				now := r.get(t, "a", "m")
+				want(t, now != nil, c.there)
+				if now != nil && m.DeletionTimestamp != nil {
+					want(t, now.DeletionTimestamp != nil, true)
+				}
+			})
+		})
+	}
+}
+
+// protobufOf is a ConfigMap as a server sends it.
+func protobufOf(t *testing.T, m *corev1.ConfigMap) []byte {
+	t.Helper()
+	raw, err := m.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	unknown := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, Raw: raw}
+	data, err := unknown.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append([]byte("k8s\x00"), data...)
 }

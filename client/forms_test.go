@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -284,5 +285,44 @@ func TestProtobufLists(t *testing.T) {
 		if err := c.List(t.Context(), got); err != nil || got.ResourceVersion != "5" || !equality.Semantic.DeepEqual(got.Items, list.Items) || (got.Items == nil) != (n == 0) {
 			t.Errorf("%d items: %v, %v", n, got, err)
 		}
+	}
+}
+
+// TestDeleteInEveryForm wants the object that a delete is answered with in the words that its keeper reads fastest, and a
+// refusal in protobuf to be understood.
+func TestDeleteInEveryForm(t *testing.T) {
+	u, m := &unstructured.Unstructured{}, &metav1.PartialObjectMetadata{}
+	for _, o := range []Object{u, m} {
+		o.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Pod"})
+		o.SetNamespace("a")
+		o.SetName("p")
+	}
+	for name, test := range map[string]struct {
+		obj    Object
+		accept string
+	}{
+		"typed":        {pod("p"), protobufType + "," + jsonType},
+		"unstructured": {u, jsonType},
+		"metadata":     {m, jsonType},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t)
+			const request = "DELETE /api/v1/namespaces/a/pods/p"
+			s.on(request, protobuf(200, pod("p")))
+			c := s.client(Options{})
+			if err := c.Delete(t.Context(), test.obj); err != nil {
+				t.Error(err)
+			}
+			if got := s.last().header.Get("Accept"); got != test.accept {
+				t.Errorf("Accept %q, want %q", got, test.accept)
+			}
+			s.on(request, protobuf(409, &metav1.Status{
+				TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+				Status:   metav1.StatusFailure, Code: 409, Reason: metav1.StatusReasonConflict, Message: "another UID",
+			}))
+			if err := c.Delete(t.Context(), test.obj); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "another UID") {
+				t.Errorf("the refusal is %v", err)
+			}
+		})
 	}
 }

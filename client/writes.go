@@ -79,6 +79,9 @@ func (c *client) Delete(ctx context.Context, obj Object, opts ...DeleteOption) e
 	options := new(DeleteOptions).ApplyOptions(opts)
 	call := form.call("delete", VerbDelete, kind, ObjectKeyFromObject(obj))
 	call.uid, call.noRYW = obj.GetUID(), options.DisableReadYourWritesConsistency
+	if apiutil.FormOf(obj) == apiutil.Typed { // the object is in the answer, and who keeps it decodes it
+		call.accept = codecFor(obj, kind, form.path.plain).accept
+	}
 	return form.delete(ctx, call, options.AsDeleteOptions())
 }
 
@@ -142,6 +145,9 @@ func (f *formClient) delete(ctx context.Context, call *call, options *metav1.Del
 	if call.body, err = encodeJSON(options, deleteOptionsKind); err != nil {
 		return fmt.Errorf("%s: %w", call, err)
 	}
-	call.bodyType, call.accept = jsonType, jsonType
+	call.bodyType = jsonType
+	if call.accept == "" {
+		call.accept = jsonType
+	}
 	return f.path.do(ctx, call)
 }
