@@ -11,4 +11,9 @@
 // speed drifts slows both alike. Figures of time are process CPU time (user and
 // system, garbage collection included), the median of the rounds; they are
 // noisy and marked "timed". Allocations, bytes and sizes are exact.
+//
+// The row "ReplicaSet" compares the example's controller with Kubernetes' own
+// instead, each in a process of its own on a server of its own, in turns; its
+// CPU time is that of the controller's process from the first set made to the
+// last event sent, and needs Linux.
 package main

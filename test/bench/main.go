@@ -89,7 +89,7 @@ func measure(pick *regexp.Regexp, rounds int) (results []result, err error) {
 // rows are all rows, in the order of the floors.
 func rows() []row {
 	var all []row
-	for _, more := range [][]row{clientRows(), cacheRows(), fakeRows(), controllerRows(), webhookRows(), startRows(), weightRows()} {
+	for _, more := range [][]row{clientRows(), cacheRows(), fakeRows(), controllerRows(), webhookRows(), startRows(), replicaSetRows(), weightRows()} {
 		all = append(all, more...)
 	}
 	return all

@@ -25,10 +25,15 @@ const (
 	count  unit = "count"     // exact
 	instr  unit = "instr/op"  // exact within a percent, by valgrind; not measured without it
 	begin  unit = "start us"  // timed: from the start of the process
+
+	wall     unit = "wall ms"  // timed
+	requests unit = "requests" // counted at the server; how often a status is written depends on timing
 )
 
 // exact units are the same in each run.
-func (u unit) exact() bool { return u != cpu && u != p50 && u != p99 && u != begin }
+func (u unit) exact() bool {
+	return u == allocs || u == bytes || u == size || u == count || u == instr
+}
 
 // row is one piece of work done by both libraries.
 type row struct {
@@ -112,7 +117,7 @@ func (r row) measure(rounds int) ([]result, error) {
 			figures[instr] = both
 		}
 	}
-	for _, u := range []unit{instr, begin, cpu, allocs, bytes, size, count, p50, p99} {
+	for _, u := range []unit{instr, begin, cpu, allocs, bytes, size, count, p50, p99, wall, requests} {
 		target, wanted := r.targets[u]
 		both, measured := figures[u]
 		if !wanted || !measured {
