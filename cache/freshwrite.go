@@ -75,13 +75,20 @@ func (p *part) record(w *client.Write, o *client.Outcome, sent uint64) {
 		p.recordDeleteAllOf(w, o)
 		return
 	}
+	ours := success && w.GroupVersionKind == p.set.entry.gvk
 	key := p.reader.storeKey(client.ObjectKey{Namespace: w.Namespace, Name: w.Name})
 	if w.Name == "" {
+		if ours {
+			if obj, ok := p.decode(w, o); ok {
+				p.recordCreated(w, obj, sent)
+				return
+			}
+		}
 		if key = p.nameIn(w, o, success); key == "" {
 			return // a create with a generated name that nobody was told
 		}
 	}
-	if !success || w.GroupVersionKind != p.set.entry.gvk {
+	if !ours {
 		p.overlay.putHole(key)
 		return
 	}
@@ -101,6 +108,13 @@ func (p *part) record(w *client.Write, o *client.Outcome, sent uint64) {
 		return
 	}
 	p.recordObject(key, obj, w.Verb == client.VerbDelete && w.SubResource == "", sent)
+}
+
+// recordCreated files an object whose name the server made.
+func (p *part) recordCreated(w *client.Write, obj runtime.Object, sent uint64) {
+	if m, ok := obj.(metav1.Object); ok && m.GetName() != "" {
+		p.recordObject(p.reader.storeKey(client.ObjectKey{Namespace: w.Namespace, Name: m.GetName()}), obj, false, sent)
+	}
 }
 
 // nameIn returns the key of a created object whose name the server made.

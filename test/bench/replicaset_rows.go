@@ -56,7 +56,7 @@ func replicaSetRows() []row {
 
 // replicaSetFigures runs the example's controller and Kubernetes' own in turns,
 // each time on a new server.
-func replicaSetFigures() (map[unit][2]float64, error) {
+func replicaSetFigures(rounds int) (map[unit][2]float64, error) {
 	dir, err := os.MkdirTemp("", "replicaset")
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func replicaSetFigures() (map[unit][2]float64, error) {
 		return nil, err
 	}
 	samples := map[unit]*[2][]float64{cpu: {}, wall: {}, requests: {}}
-	for range setRounds {
+	for range min(rounds, setRounds) {
 		for side, command := range [][]string{
 			{ours, "--workers", strconv.Itoa(setWorkers), "--kubeconfig", kubeconfig},
 			{theirs, "controllers", "--only", "replicaset", "--kubeconfig", kubeconfig}, // it has five

@@ -145,7 +145,7 @@ func (r *ReplicaSet) create(ctx context.Context, rs *appsv1.ReplicaSet) (*corev1
 func (r *ReplicaSet) deleteMany(ctx context.Context, rs *appsv1.ReplicaSet, pods []corev1.Pod) ([]corev1.Pod, error) {
 	errs := make([]error, len(pods))
 	each(len(pods), func(i int) {
-		pod := pods[i].DeepCopy()
+		pod := &pods[i] // the cache's own: nobody changes it here
 		err := r.Client.Delete(ctx, pod, client.Preconditions{UID: &pod.UID})
 		if errs[i] = wrap(client.IgnoreNotFound(err), "delete surplus pod "+pod.Name); errs[i] == nil {
 			r.event(rs, pod, corev1.EventTypeNormal, "SuccessfulDelete", "DeletePod", "Deleted pod: %s", pod.Name)
