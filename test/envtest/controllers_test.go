@@ -5,6 +5,7 @@ package envtest_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -50,9 +51,12 @@ func TestNamespacesGo(t *testing.T) {
 	}
 	eventually(t, "what nobody holds goes", gone(t, c, free))
 	eventually(t, "custom resources go", gone(t, c, custom))
-	if err := c.Get(t.Context(), client.ObjectKeyFromObject(held), held); err != nil || held.DeletionTimestamp == nil {
-		t.Errorf("what a finalizer holds: %v, %v", held.DeletionTimestamp, err)
-	}
+	eventually(t, "what a finalizer holds is deleted but there", func() error {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(held), held); err != nil || held.DeletionTimestamp == nil {
+			return fmt.Errorf("deleted at %v: %w", held.DeletionTimestamp, err)
+		}
+		return nil
+	})
 	held.Finalizers = nil
 	if err := c.Update(t.Context(), held); err != nil {
 		t.Fatal(err)
