@@ -166,6 +166,9 @@ func (t *transport) throttle(ctx context.Context, c *call, found *resource) erro
 	}
 	start := time.Now()
 	if err := found.limiter.Wait(ctx); err != nil {
+		if ctx.Err() != nil { // the limiter tells the context's error, not its reason
+			err = causeOf(ctx)
+		}
 		return fmt.Errorf("wait for the client's own rate limit: %w", err)
 	}
 	metrics.RateLimiterLatency.Observe(ctx, c.method, t.base, time.Since(start))

@@ -240,6 +240,31 @@ func TestContexts(t *testing.T) {
 	}
 }
 
+// TestContextEndsWhileThrottled: the reason is found there too. TestContexts met it by chance, on a busy machine.
+func TestContextEndsWhileThrottled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		config := s.config()
+		config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(0.01, 1)
+		c, err := New(config, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		reason := errors.New("the term is over")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { cancel(reason) })
+		for err == nil { // the first one has a token
+			err = c.Get(ctx, ObjectKey{Namespace: "a", Name: "p"}, &corev1.Pod{})
+			if apierrors.IsNotFound(err) {
+				err = nil
+			}
+		}
+		if !errors.Is(err, reason) || !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "rate limit") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
 func TestLimits(t *testing.T) {
 	for name, test := range map[string]struct {
 		config rest.Config
