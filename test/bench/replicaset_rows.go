@@ -154,6 +154,9 @@ func measureSets(ctx context.Context, c client.WithWatch, server *counter, contr
 		return nil, err
 	}
 	const own = 2 * setsMade // what this program sent; its watches are counted by no one
+	if least := own + 2*setsMade*podsPerSet; requestsAfter-requestsBefore < least {
+		return nil, fmt.Errorf("the server counted %d requests, and it cannot be done with less than %d: do its metrics have other names?", requestsAfter-requestsBefore, least)
+	}
 	return map[unit]float64{
 		wall:     float64(took.Milliseconds()),
 		requests: float64(requestsAfter - requestsBefore - own),
@@ -225,7 +228,7 @@ func (c *counter) total(ctx context.Context) (n int, err error) {
 		return 0, err
 	}
 	defer h.CloseIdleConnections()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.cfg.Host+"/metrics", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(c.cfg.Host, "/")+"/metrics", nil)
 	if err != nil {
 		return 0, err
 	}
@@ -234,6 +237,9 @@ func (c *counter) total(ctx context.Context) (n int, err error) {
 		return 0, err
 	}
 	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return 0, fmt.Errorf("the server's metrics: %s", answer.Status)
+	}
 	lines := bufio.NewScanner(answer.Body)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
