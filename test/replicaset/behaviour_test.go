@@ -60,6 +60,7 @@ func TestBehaviour(t *testing.T) {
 		t.Errorf("there are %d cases, want %d", len(behaviours), wanted)
 	}
 	env := &envtest.Environment{}
+	env.ControlPlane.GetAPIServer().Configure().Disable("disable-admission-plugins") // as in a cluster: no pod without its service account
 	cfg, err := env.Start()
 	if err != nil {
 		t.Fatal(err)
