@@ -18,6 +18,17 @@ import (
 // lingering is a set that stays for a while when it is deleted.
 func lingering(rs *appsv1.ReplicaSet) { rs.Finalizers = []string{"example.com/hold"} }
 
+// leave has a lingering set deleted, and waits until the controller has heard of it: it observes a set made after that.
+func (r *room) leave(rs *appsv1.ReplicaSet) {
+	r.Helper()
+	r.remove(rs, background)
+	later := rs.DeepCopy()
+	later.ObjectMeta = metav1.ObjectMeta{Namespace: r.witness, GenerateName: "later-"}
+	later.Spec.Replicas, later.Spec.Selector.MatchLabels, later.Spec.Template.Labels = new(int32), app("later"), app("later")
+	r.make(later)
+	r.reach(later, 0)
+}
+
 // gone waits until the object is not stored any more.
 func (r *room) gone(obj client.Object) {
 	r.Helper()
@@ -84,7 +95,7 @@ var ending = []behaviour{
 	}},
 	{"a set on its way out makes no pods", func(r *room) {
 		rs := r.settled("web", 2, lingering)
-		r.remove(rs, background)
+		r.leave(rs)
 		gone := r.mine(rs)[0]
 		r.remove(&gone, now)
 		r.counts(rs, 1, 1, 0, 0, 0)
@@ -95,14 +106,14 @@ var ending = []behaviour{
 	}},
 	{"a set on its way out deletes no pods", func(r *room) {
 		rs := r.settled("web", 2, lingering)
-		r.remove(rs, background)
+		r.leave(rs)
 		r.scale(rs, 0)
 		r.expect(rs, 2)
 		r.letGo(rs)
 	}},
 	{"a set on its way out adopts nobody", func(r *room) {
 		rs := r.settled("web", 1, lingering)
-		r.remove(rs, background)
+		r.leave(rs)
 		orphan := r.pod("orphan")
 		r.untouched(orphan)
 		r.free(orphan)
@@ -110,7 +121,7 @@ var ending = []behaviour{
 	}},
 	{"a set on its way out releases nobody", func(r *room) {
 		rs := r.settled("web", 1, lingering)
-		r.remove(rs, background)
+		r.leave(rs)
 		pod := r.mine(rs)[0]
 		r.merge(&pod, `{"metadata":{"labels":{"app":"freed"}}}`)
 		r.counts(rs, 0, 0, 0, 0, 0)
@@ -119,7 +130,7 @@ var ending = []behaviour{
 	}},
 	{"a set on its way out still reports", func(r *room) {
 		rs := r.settled("web", 2, lingering)
-		r.remove(rs, background)
+		r.leave(rs)
 		pod := r.mine(rs)[0]
 		r.become(&pod, readySince(0))
 		r.counts(rs, 2, 2, 1, 1, 0)
@@ -129,7 +140,7 @@ var ending = []behaviour{
 		r.quota(1)
 		rs := r.set("web", 2, lingering)
 		r.fails(rs, "FailedCreate", "exceeded quota")
-		r.remove(rs, background)
+		r.leave(rs)
 		r.fails(rs, "")
 		r.letGo(rs)
 	}},
