@@ -110,9 +110,10 @@ func (w *world) configMap(name string, labels map[string]string) *corev1.ConfigM
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name, Labels: labels}}
 }
 
-// secretOf makes a Secret that the named ConfigMap owns, as its controller or not.
+// secretOf makes a Secret that the named ConfigMap owns, as its controller or not. There is no such ConfigMap, as For would
+// see it too; the finalizer keeps the garbage collector from taking the Secret away before a cache has listed it.
 func (w *world) secretOf(name, owner string, isController bool, labels map[string]string) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name, Labels: labels, OwnerReferences: []metav1.OwnerReference{
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name, Labels: labels, Finalizers: []string{"example.com/stays"}, OwnerReferences: []metav1.OwnerReference{
 		{APIVersion: "v1", Kind: "ConfigMap", Name: owner, UID: types.UID(owner + "-uid"), Controller: ptr.To(isController)},
 	}}}
 }
