@@ -16,6 +16,7 @@ func weightRows() []row {
 	return []row{
 		weight("client, core/v1 and apps/v1 alone", "client", 0.6, 0),
 		weight("manager, one controller, core/v1 alone", "manager", 0.65, 0.60),
+		weight("kubebuilder-style main, client-go's scheme", "scaffold", 0.65, 0),
 	}
 }
 
