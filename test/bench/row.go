@@ -24,7 +24,6 @@ const (
 	p99    unit = "p99 us"    // timed: all but one in a hundred take less
 	count  unit = "count"     // exact
 	instr  unit = "instr/op"  // exact within a percent, by valgrind; not measured without it
-	memory unit = "RSS MB"    // timed: the most memory a process ever had resident
 	begin  unit = "start us"  // timed: from the start of the process
 
 	wall     unit = "wall ms"  // timed
@@ -118,7 +117,7 @@ func (r row) measure(rounds int) ([]result, error) {
 			figures[instr] = both
 		}
 	}
-	for _, u := range []unit{instr, begin, memory, cpu, allocs, bytes, size, count, p50, p99, wall, requests} {
+	for _, u := range []unit{instr, begin, cpu, allocs, bytes, size, count, p50, p99, wall, requests} {
 		target, wanted := r.targets[u]
 		both, measured := figures[u]
 		if !wanted || !measured {

@@ -6,8 +6,6 @@
 package main
 
 import (
-	"os"
-	"runtime"
 	"syscall"
 	"time"
 )
@@ -19,13 +17,4 @@ func cpuTime() time.Duration {
 		panic(err) // it cannot fail for RUSAGE_SELF
 	}
 	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
-}
-
-// peakMemory is the most memory that a process which has ended had resident, in MB.
-func peakMemory(ended *os.ProcessState) float64 {
-	use := ended.SysUsage().(*syscall.Rusage)
-	if runtime.GOOS == "darwin" {
-		return float64(use.Maxrss) / 1e6 // bytes there, KiB elsewhere
-	}
-	return float64(use.Maxrss) * 1024 / 1e6
 }
