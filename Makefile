@@ -58,7 +58,7 @@ test-operator: apiserver ## The scaffold: is what it generates up to date, its t
 		{ echo set -e; sed -n '/^perl/,/^make/p' README.md; } | WHERRY_APISERVER=$(SERVER) sh && ls internal/controller/guestbook_controller.go
 
 test-release: apiserver ## All modules published to a throw-away proxy and used by a stranger (6 minutes; it builds the server as a stranger does).
-	cd test/release && go vet . && go test -v -timeout 40m .
+	cd test/release && go vet . && go test -count=1 -v -timeout 40m .
 
 race: ## Root module and storage engine, five times over with the race detector.
 	go test -race -count=5 ./...
