@@ -18,7 +18,7 @@ RACE_SERVER := ./storage/...
 .PHONY: help run test test-root test-store test-server test-test test-bench test-examples test-operator test-compat test-release race bench bench-storage behaviour api compat apiserver release lint tidy
 
 help: ## Say what each target does.
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: apiserver ## Run the ReplicaSet example on the embedded API server; Ctrl-C stops both, data stays in .wherry.
 	@go build -o bin/replicaset ./examples/replicaset

@@ -45,7 +45,7 @@ func TestListAfterDeleteAllOf(t *testing.T) {
 					if t.Failed() {
 						return
 					}
-					time.Sleep(time.Millisecond)
+					time.Sleep(time.Millisecond) // the events of the deletion arrive between two reads
 				}
 				if !slices.Equal(s.listed(t, c, client.InNamespace(a)), s.listed(t, live, client.InNamespace(a))) {
 					t.Error("cached and live lists differ")

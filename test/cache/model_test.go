@@ -183,7 +183,7 @@ func (a *world) turnAt(t *testing.T, env *envtest.Environment, cl cluster.Cluste
 			// there are writes that it lacks, and their events come late.
 			faults.hold()
 			a.whole.Store(true)
-			time.Sleep(maxHeld)
+			time.Sleep(maxHeld) // other steps write in this time
 			faults.release()
 			faults.lag(maxLag)
 		case "remove":

@@ -221,7 +221,7 @@ func (h *heard) take(t *testing.T, n int) []string {
 		defer h.mu.Unlock()
 		return len(h.events) >= n
 	})
-	time.Sleep(10 * time.Millisecond)
+	time.Sleep(300 * time.Millisecond) // a second copy would come by another watch, and nothing tells that none does
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	out := h.events

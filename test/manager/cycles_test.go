@@ -174,10 +174,13 @@ func (e *everything) work(t *testing.T, cycle int, ended <-chan error) {
 	})
 }
 
+// settleLimit bounds the wait for goroutines that end; what is still there then counts as left.
+const settleLimit = 30 * time.Second
+
 // settled is the number of goroutines when it has not changed for a while.
 func settled() int {
 	n, since := runtime.NumGoroutine(), time.Now()
-	for time.Since(since) < time.Second {
+	for end := time.Now().Add(settleLimit); time.Since(since) < time.Second && time.Now().Before(end); {
 		time.Sleep(20 * time.Millisecond)
 		if now := runtime.NumGoroutine(); now != n {
 			n, since = now, time.Now()

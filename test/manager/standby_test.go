@@ -98,7 +98,7 @@ func TestWarmStandby(t *testing.T) {
 		var all corev1.ConfigMapList
 		return ofNext.Load() > 0 && next.GetCache().List(t.Context(), &all, client.InNamespace("default")) == nil && len(all.Items) >= objects
 	})
-	time.Sleep(2 * retryPeriod)
+	time.Sleep(2 * retryPeriod) // nothing tells that a standby goes on waiting
 	if n := seen.count(); n != 0 {
 		t.Errorf("the standby reconciled %d objects", n)
 	}

@@ -27,7 +27,7 @@ var refusing = []behaviour{
 		r.event(rs, corev1.EventTypeWarning, "FailedCreate", "exceeded quota")
 		// One, two and four at once, of which four are refused; then one at a time, ever more rarely.
 		const most = 40
-		time.Sleep(stay)
+		time.Sleep(stay) // how often it tries in this time is what is measured
 		if made, refused := r.sent("POST", "pods", false), r.sent("POST", "pods", true); made != 3 || refused > most {
 			r.Errorf("%d pods were made, want 3, and %d refused, want at most %d", made, refused, most)
 		}

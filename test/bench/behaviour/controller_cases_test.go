@@ -198,14 +198,14 @@ func lifeCases() []testCase {
 				if busy.Add(1) > 1 {
 					overlaps.Add(1)
 				}
-				time.Sleep(20 * time.Millisecond)
+				time.Sleep(20 * time.Millisecond) // long enough for the key to be added again meanwhile
 				busy.Add(-1)
 				turns.Add(1)
 				return reconcile.Result{}, nil
 			})
 			for range 30 {
 				q.Add(request("a"))
-				time.Sleep(3 * time.Millisecond)
+				time.Sleep(3 * time.Millisecond) // several adds for each turn
 			}
 			time.Sleep(quiet)
 			o.note("overlaps", overlaps.Load())
@@ -401,7 +401,7 @@ func queueCases() []testCase {
 			q.Add("a")
 			q.Add("a")
 			o.note("order", take(t, q, 1))
-			time.Sleep(50 * time.Millisecond)
+			time.Sleep(50 * time.Millisecond) // the queue adds behind Add: nothing tells that no second one comes
 			o.note("length", q.Len())
 		}),
 		queued("a delayed key waits", "", func(t *testing.T, o *outcome, q priorityqueue.PriorityQueue[string]) {

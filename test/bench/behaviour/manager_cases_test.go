@@ -257,7 +257,7 @@ func runCases() []testCase {
 		{"manager", "an event in the last moment", "what is recorded before the end is sent before the end", func(t *testing.T, o *outcome) {
 			slow := wire(func(r *http.Request) *http.Response {
 				if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/events") {
-					time.Sleep(time.Second)
+					time.Sleep(time.Second) // the manager is told to end while this is under way
 				}
 				return nil
 			})
