@@ -403,11 +403,7 @@ func (s *set) list(ctx context.Context, out client.ObjectList, o *client.ListOpt
 		}
 		more = more || cut
 		shared = shared && p.reader.sharedList(o)
-		if len(parts) == 1 {
-			all = found
-		} else {
-			all = append(all, found...)
-		}
+		all = append(all, found...)
 	}
 	if len(parts) > 1 {
 		slices.SortFunc(all, func(a, b stored) int { return cmp.Compare(a.key, b.key) })

@@ -184,7 +184,7 @@ func ExampleStrategicMergeFrom() {
 	must(err)
 	fmt.Println(string(data))
 	// Output:
-	// {"spec":{"$setElementOrder/containers":[{"name":"a"},{"name":"b"}],"containers":[{"image":"i:2","name":"b"}]}}
+	// {"spec":{"containers":[{"name":"b","image":"i:2"}],"$setElementOrder/containers":[{"name":"a"},{"name":"b"}]}}
 	// {"spec":{"containers":[{"name":"a","image":"i:1","resources":{}},{"name":"b","image":"i:2","resources":{}}]}}
 }
 

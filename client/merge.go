@@ -21,8 +21,11 @@ func mergeDiff(before, after []byte, _ Object) ([]byte, error) {
 	if !isObject(before) || !isObject(after) {
 		return nil, errors.New("make a merge patch: the objects are not written as JSON objects")
 	}
-	patch, _, err := appendDiff(make([]byte, 0, maxSmallPatch), before, after)
-	return patch, err
+	patch, err := appendFields(append(make([]byte, 0, maxSmallPatch), '{'), before, after, appendMergeField)
+	if err != nil {
+		return nil, err
+	}
+	return append(patch, '}'), nil
 }
 
 // maxSmallPatch is room for the usual patch.
@@ -38,49 +41,68 @@ var (
 
 func isObject(value []byte) bool { return len(value) > 1 && value[0] == '{' }
 
-// appendDiff appends the patch between two objects and tells whether it holds anything.
-func appendDiff(patch, before, after []byte) ([]byte, bool, error) {
+// A fieldDiff appends what a patch says of a field that differs, which may be nothing. was is nil if the field is new; is
+// is never nil. An error leaves anything behind the patch as it was given.
+type fieldDiff func(patch, key, was, is []byte) ([]byte, error)
+
+// appendFields appends the fields of the patch between two objects to the patch's own object, which is open.
+func appendFields(patch, before, after []byte, differs fieldDiff) ([]byte, error) {
 	old, err := membersOf(before)
 	if err != nil {
-		return patch, false, err
+		return patch, err
 	}
 	wanted, err := membersOf(after)
 	if err != nil {
-		return patch, false, err
+		return patch, err
 	}
-	start := len(patch) + 1
-	patch = append(patch, '{')
 	for i, field := range old.list {
 		if !bytes.Equal(field.value, jsonNull) && wanted.find(field.key, i) == nil {
-			patch = append(appendKey(patch, start, field.key), jsonNull...)
+			patch = append(appendKey(patch, field.key), jsonNull...)
 		}
 	}
 	for i, field := range wanted.list {
 		was := old.find(field.key, i)
-		switch {
-		case bytes.Equal(was, field.value), was == nil && bytes.Equal(field.value, jsonNull):
-		case isObject(was) && isObject(field.value):
-			end := len(patch)
-			inner, changed, err := appendDiff(appendKey(patch, start, field.key), was, field.value)
-			if err != nil {
-				return patch, false, err
-			}
-			if patch = inner; !changed {
-				patch = patch[:end]
-			}
-		default:
-			patch = append(appendKey(patch, start, field.key), field.value...)
+		if bytes.Equal(was, field.value) || was == nil && bytes.Equal(field.value, jsonNull) {
+			continue
+		}
+		if patch, err = differs(patch, field.key, was, field.value); err != nil {
+			return patch, err
 		}
 	}
-	return append(patch, '}'), len(patch) > start, nil
+	return patch, nil
 }
 
-// appendKey begins a field of the object whose content starts at start.
-func appendKey(patch []byte, start int, key []byte) []byte {
-	if len(patch) > start {
-		patch = append(patch, ',')
+// appendMergeField is the fieldDiff of a merge patch.
+func appendMergeField(patch, key, was, is []byte) ([]byte, error) {
+	if isObject(was) && isObject(is) {
+		return appendObject(patch, key, was, is, appendMergeField)
 	}
-	return append(append(patch, key...), ':')
+	return append(appendKey(patch, key), is...), nil
+}
+
+// appendObject appends a field that is an object in both documents, and nothing if there is nothing to say of it.
+func appendObject(patch, key, was, is []byte, differs fieldDiff) ([]byte, error) {
+	end := len(patch)
+	patch = append(appendKey(patch, key), '{')
+	inner := len(patch)
+	patch, err := appendFields(patch, was, is, differs)
+	if err != nil || len(patch) == inner {
+		return patch[:end], err
+	}
+	return append(patch, '}'), nil
+}
+
+// appendKey begins a field of the object that is open.
+func appendKey(patch, key []byte) []byte {
+	return append(append(appendComma(patch), key...), ':')
+}
+
+// appendComma parts what comes from what stands before it in the same object or list.
+func appendComma(patch []byte) []byte {
+	if last := patch[len(patch)-1]; last != '{' && last != '[' {
+		return append(patch, ',')
+	}
+	return patch
 }
 
 // A member is one field of an object, as text; the key is in its quotes.

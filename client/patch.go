@@ -8,9 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/apimachinery/pkg/util/strategicpatch"
-
-	"github.com/wherry-dev/wherry/client/apiutil"
 )
 
 var (
@@ -119,11 +116,4 @@ func (p *diffPatch) Data(obj Object) ([]byte, error) {
 		return nil, err
 	}
 	return p.diff(before, after, obj)
-}
-
-func strategicDiff(before, after []byte, obj Object) ([]byte, error) {
-	if form := apiutil.FormOf(obj); form != apiutil.Typed {
-		return nil, fmt.Errorf("make a strategic merge patch: it needs a typed object, a %T is %s: use MergeFrom", obj, form)
-	}
-	return strategicpatch.CreateTwoWayMergePatch(before, after, obj)
 }
