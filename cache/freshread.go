@@ -403,7 +403,11 @@ func (s *set) list(ctx context.Context, out client.ObjectList, o *client.ListOpt
 		}
 		more = more || cut
 		shared = shared && p.reader.sharedList(o)
-		all = append(all, found...)
+		if len(parts) == 1 {
+			all = found
+		} else {
+			all = append(all, found...)
+		}
 	}
 	if len(parts) > 1 {
 		slices.SortFunc(all, func(a, b stored) int { return cmp.Compare(a.key, b.key) })

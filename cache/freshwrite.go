@@ -4,9 +4,7 @@
 package cache
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"net/http"
 	"reflect"
 
@@ -70,106 +68,75 @@ func (e *entry) partsFor(namespace string) []*part {
 
 // record makes the outcome of a write an answer, a tombstone or holes.
 func (p *part) record(w *client.Write, o *client.Outcome, sent uint64) {
-	success := o.Err == nil && o.StatusCode >= 200 && o.StatusCode < 300
 	if w.Verb == client.VerbDeleteAllOf {
 		p.recordDeleteAllOf(w, o)
 		return
 	}
-	ours := success && w.GroupVersionKind == p.set.entry.gvk
-	key := p.reader.storeKey(client.ObjectKey{Namespace: w.Namespace, Name: w.Name})
-	if w.Name == "" {
-		if ours {
-			if obj, ok := p.decode(w, o); ok {
-				p.recordCreated(w, obj, sent)
-				return
-			}
-		}
-		if key = p.nameIn(w, o, success); key == "" {
-			return // a create with a generated name that nobody was told
-		}
+	var in opened
+	told := o.Err == nil && o.StatusCode >= 200 && o.StatusCode < 300
+	if told {
+		var err error
+		in, err = open(o.Body, o.ContentType)
+		told = err == nil
 	}
-	if !ours {
+	name := w.Name
+	if name == "" && told {
+		name = in.name // the server made it
+	}
+	if name == "" {
+		return // a create with a generated name that nobody was told
+	}
+	key := p.reader.storeKey(client.ObjectKey{Namespace: w.Namespace, Name: name})
+	deletion := w.Verb == client.VerbDelete && w.SubResource == ""
+	switch {
+	case !told || w.GroupVersionKind != p.set.entry.gvk:
 		p.overlay.putHole(key)
-		return
-	}
-	if w.Verb == client.VerbDelete && w.SubResource == "" {
-		if status := statusOf(o); status != nil {
-			p.recordStatus(key, status, sent)
-			return
-		}
-		if m := p.departed(o); m != nil {
-			p.bury(key, m.UID, m.ResourceVersion, sent)
-			return
-		}
-	}
-	obj, ok := p.decode(w, o)
-	if !ok {
+	case deletion && in.Kind == "Status":
+		p.recordStatus(key, &in, sent)
+	case deletion && p.departed(&in):
+		p.bury(key, in.uid, in.version, sent)
+	case !isNumber(in.version) || !p.holdsForm(w) || !p.holdsKind(w, &in):
 		p.overlay.putHole(key)
-		return
+	case !deletion && !in.ending && !newer(in.version, p.store.at()):
+		// The event was here before the answer, as it often is: there is nothing to add, and nothing to decode.
+		p.overlay.overtaken(key, p.store.at(), sent)
+	default:
+		p.recordObject(key, &in, deletion, sent)
 	}
-	p.recordObject(key, obj, w.Verb == client.VerbDelete && w.SubResource == "", sent)
-}
-
-// recordCreated files an object whose name the server made.
-func (p *part) recordCreated(w *client.Write, obj runtime.Object, sent uint64) {
-	if m, ok := obj.(metav1.Object); ok && m.GetName() != "" {
-		p.recordObject(p.reader.storeKey(client.ObjectKey{Namespace: w.Namespace, Name: m.GetName()}), obj, false, sent)
-	}
-}
-
-// nameIn returns the key of a created object whose name the server made.
-func (p *part) nameIn(w *client.Write, o *client.Outcome, success bool) string {
-	if !success {
-		return ""
-	}
-	m := &metav1.PartialObjectMetadata{}
-	if decodeObject(o.Body, o.ContentType, m) != nil || m.Name == "" {
-		return ""
-	}
-	return p.reader.storeKey(client.ObjectKey{Namespace: w.Namespace, Name: m.Name})
 }
 
 // recordStatus files a deletion that was answered with a Status.
-func (p *part) recordStatus(key string, status *metav1.Status, sent uint64) {
-	if status.Details == nil || status.Details.UID == "" {
+func (p *part) recordStatus(key string, in *opened, sent uint64) {
+	status := &metav1.Status{}
+	if in.decode(status) != nil || status.Details == nil || status.Details.UID == "" {
 		p.overlay.putHole(key)
 		return
 	}
 	p.bury(key, status.Details.UID, "", sent)
 }
 
-// departed returns the metadata of an object that a deletion was answered with, if it alone says that the object is gone.
-// In protobuf the rest need not be decoded: deletions are many, and what they answer is not kept.
-func (p *part) departed(o *client.Outcome) *metav1.PartialObjectMetadata {
-	tm, ok := typeIn(o)
-	if !ok || !isProtobuf(o.ContentType) || tm.GroupVersionKind() != p.set.entry.gvk {
-		return nil
-	}
-	m := &metav1.PartialObjectMetadata{}
-	if decodeObject(o.Body, o.ContentType, m) != nil || !isNumber(m.ResourceVersion) {
-		return nil
-	}
-	if held, known := p.finalized(m, m); held || !known {
-		return nil
-	}
-	return m
+// departed reports whether the metadata that a deletion was answered with says by itself that the object is gone. The rest
+// need not be decoded then: deletions are many, and what they answer is not kept.
+func (p *part) departed(in *opened) bool {
+	return in.GroupVersionKind() == p.set.entry.gvk && isNumber(in.version) && !in.held() && !p.finalizesBySpec()
 }
 
 // recordObject files a write that was answered with the object. deleted tells that the write was its deletion.
-func (p *part) recordObject(key string, in runtime.Object, deleted bool, sent uint64) {
-	m, ok := in.(metav1.Object)
-	if !ok || !isNumber(m.GetResourceVersion()) {
+func (p *part) recordObject(key string, in *opened, deleted bool, sent uint64) {
+	obj := p.source.item()
+	m, ok := obj.(metav1.Object)
+	if !ok || in.decode(obj) != nil {
 		p.overlay.putHole(key)
 		return
 	}
-	if deleted || m.GetDeletionTimestamp() != nil {
-		held, known := p.finalized(in, m)
+	if deleted || in.ending {
+		held, known := p.finalized(in, obj)
 		if !known {
 			p.overlay.putHole(key)
 			return
 		}
 		if !held {
-			p.bury(key, m.GetUID(), m.GetResourceVersion(), sent)
+			p.bury(key, in.uid, in.version, sent)
 			return
 		}
 	}
@@ -178,17 +145,16 @@ func (p *part) recordObject(key string, in runtime.Object, deleted bool, sent ui
 		p.overlay.putHole(key)
 		return
 	}
-	version, uid := m.GetResourceVersion(), m.GetUID()
 	if hidden {
-		p.answer(key, nil, uid, version, sent)
+		p.answer(key, nil, in.uid, in.version, sent)
 		return
 	}
-	_, obj, err := p.prepare(in)
+	_, stored, err := p.prepare(obj)
 	if err != nil {
 		p.overlay.putHole(key)
 		return
 	}
-	p.answer(key, obj, uid, version, sent)
+	p.answer(key, stored, in.uid, in.version, sent)
 }
 
 // answer puts an answer into the overlay and takes it out again if the store has seen as much already, as it
@@ -204,17 +170,19 @@ func (p *part) bury(key string, uid types.UID, version string, sent uint64) {
 	p.overlay.passed(key, p.store.at())
 }
 
-// finalized reports whether an object that is being deleted is still there: it has finalizers or its grace
-// period runs. A Namespace has finalizers of its own in its spec; known is false where they cannot be seen.
-func (p *part) finalized(obj runtime.Object, m metav1.Object) (held, known bool) {
-	if len(m.GetFinalizers()) > 0 {
-		return true, true
-	}
-	if grace := m.GetDeletionGracePeriodSeconds(); grace != nil && *grace > 0 {
-		return true, true
-	}
-	if gvk := p.set.entry.gvk; gvk.Group != "" || gvk.Kind != "Namespace" {
-		return false, true
+// held reports whether an object that is being deleted stays for now: it has finalizers or its grace period runs.
+func (g *glance) held() bool { return g.finalizers > 0 || g.grace > 0 }
+
+// finalizesBySpec reports whether the kind has finalizers that are not in the metadata: those of a Namespace are in its
+// spec.
+func (p *part) finalizesBySpec() bool {
+	return p.set.entry.gvk.Group == "" && p.set.entry.gvk.Kind == "Namespace"
+}
+
+// finalized reports whether an object that is being deleted is still there; known is false where that cannot be seen.
+func (p *part) finalized(in *opened, obj runtime.Object) (held, known bool) {
+	if in.held() || !p.finalizesBySpec() {
+		return in.held(), true
 	}
 	switch apiutil.FormOf(obj) {
 	case apiutil.Typed:
@@ -234,72 +202,25 @@ func (p *part) finalized(obj runtime.Object, m metav1.Object) (held, known bool)
 	}
 }
 
-// decode turns the body of an answer into an object as the part stores it. ok is false if the body does not
-// tell all that the store would hold.
-func (p *part) decode(w *client.Write, o *client.Outcome) (_ runtime.Object, ok bool) {
+// holdsForm reports whether the answer to a write tells all that the part would store.
+func (p *part) holdsForm(w *client.Write) bool {
 	switch p.set.form {
 	case apiutil.Typed:
-		if w.Form == apiutil.Metadata {
-			return nil, false
-		}
+		return w.Form != apiutil.Metadata
 	case apiutil.Unstructured:
-		if w.Form != apiutil.Unstructured {
-			return nil, false // a typed answer may lack fields that the type does not know
-		}
-	}
-	if !p.tellsKind(w, o) {
-		return nil, false // of a sub-resource such as Scale
-	}
-	obj := p.source.item()
-	if err := decodeObject(o.Body, o.ContentType, obj); err != nil {
-		return nil, false
-	}
-	return obj, true
-}
-
-// tellsKind reports whether a body holds an object of the part's kind, or its metadata.
-func (p *part) tellsKind(w *client.Write, o *client.Outcome) bool {
-	tm, ok := typeIn(o)
-	if !ok {
-		return false
-	}
-	if w.Form == apiutil.Metadata && tm.Kind == "PartialObjectMetadata" {
+		return w.Form == apiutil.Unstructured // a typed answer may lack fields that the type does not know
+	default:
 		return true
 	}
-	return tm.GroupVersionKind() == p.set.entry.gvk
 }
 
-// typeIn reads the kind that a body says it is.
-func typeIn(o *client.Outcome) (tm metav1.TypeMeta, ok bool) {
-	if !isProtobuf(o.ContentType) {
-		return tm, json.Unmarshal(o.Body, &tm) == nil
+// holdsKind reports whether an answer is an object of the part's kind, or its metadata, and not one of a sub-resource
+// such as Scale.
+func (p *part) holdsKind(w *client.Write, in *opened) bool {
+	if w.Form == apiutil.Metadata && in.Kind == "PartialObjectMetadata" {
+		return true
 	}
-	data, found := bytes.CutPrefix(o.Body, protobufMagic)
-	var unknown runtime.Unknown
-	if !found || unknown.Unmarshal(data) != nil {
-		return tm, false
-	}
-	return metav1.TypeMeta{APIVersion: unknown.APIVersion, Kind: unknown.Kind}, true
-}
-
-// statusOf returns the Status that a body holds, or nil.
-func statusOf(o *client.Outcome) *metav1.Status {
-	tm, ok := typeIn(o)
-	if !ok || tm.Kind != "Status" {
-		return nil
-	}
-	status := &metav1.Status{}
-	if !isProtobuf(o.ContentType) {
-		if json.Unmarshal(o.Body, status) != nil {
-			return nil
-		}
-		return status
-	}
-	var unknown runtime.Unknown
-	if unknown.Unmarshal(o.Body[len(protobufMagic):]) != nil || status.Unmarshal(unknown.Raw) != nil {
-		return nil
-	}
-	return status
+	return in.GroupVersionKind() == p.set.entry.gvk
 }
 
 // recordDeleteAllOf leaves a hole for every object that the deletion may have reached: those its answer lists

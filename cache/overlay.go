@@ -164,9 +164,7 @@ func (o *overlay) putAnswer(key string, obj any, uid types.UID, version string, 
 	defer o.mu.Unlock()
 	s := o.slotOf(key)
 	defer o.settle(key, s)
-	if s.hole != nil && s.hole.since < sent {
-		s.hole = nil
-	}
+	s.filledBy(sent)
 	if uid != "" && s.buried(uid) {
 		return // the answer was overtaken by the object's end
 	}
@@ -186,9 +184,7 @@ func (o *overlay) putTombstone(key string, uid types.UID, version string, held t
 	defer o.mu.Unlock()
 	s := o.slotOf(key)
 	defer o.settle(key, s)
-	if s.hole != nil && s.hole.since < sent {
-		s.hole = nil
-	}
+	s.filledBy(sent)
 	if s.answer != nil && s.answer.uid == uid {
 		if newer(s.answer.version, version) {
 			version = s.answer.version
@@ -279,6 +275,28 @@ func (o *overlay) passed(key string, version string) {
 	}
 }
 
+// overtaken records that a request which was sent at time sent was answered with nothing that a store at version has not
+// seen.
+func (o *overlay) overtaken(key, version string, sent uint64) {
+	if o.empty() {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if s := o.slots[key]; s != nil {
+		s.filledBy(sent)
+		s.retire(version)
+		o.settle(key, s)
+	}
+}
+
+// filledBy drops a hole that the answer to a request which was sent at time sent has filled.
+func (s *slot) filledBy(sent uint64) {
+	if s.hole != nil && s.hole.since < sent {
+		s.hole = nil
+	}
+}
+
 func (s *slot) retire(version string) {
 	if s.answer != nil && !newer(s.answer.version, version) {
 		s.answer = nil
@@ -352,9 +370,7 @@ func (o *overlay) relisted(version, before string, sent uint64, listed, held fun
 		s.dropTombs(func(t tombstone) bool {
 			return t.uid != listed(key) && (t.since < sent || t.uid == held(key))
 		})
-		if s.hole != nil && s.hole.since < sent {
-			s.hole = nil
-		}
+		s.filledBy(sent)
 		if s.empty() {
 			delete(o.slots, key)
 		}

@@ -109,11 +109,12 @@ func equalities(sel labels.Selector) func(yield func(string, labels.Requirement)
 	}
 }
 
-// plan is how a query is run: walk one set of postings, keep what passes the filters.
+// plan is how a query is run: walk one set of postings, keep what is in the others too and passes the filters.
 type plan struct {
 	walk    []*order // nil: walk everything
 	walked  bool
-	size    int
+	size    int      // of the walk
+	others  []*order // may hold the walk itself
 	filters []func(*item) bool
 }
 
@@ -130,6 +131,33 @@ func (p *plan) offer(postings []*order) bool {
 	return true
 }
 
+// settle makes everything the walk if nothing smaller was offered, and filters of the postings that are not walked.
+func (p *plan) settle(s *store) {
+	if !p.walked {
+		p.walk, p.size = []*order{&s.order}, s.order.len()
+	}
+	for _, o := range p.others {
+		if len(p.walk) != 1 || p.walk[0] != o {
+			p.filters = append(p.filters, func(it *item) bool { return o.has(it.key) })
+		}
+	}
+}
+
+// fewFound is room for what is found of a walk where it is not known how much that is.
+const fewFound = 16
+
+// room is how many objects are worth making room for ahead of a walk.
+func (p *plan) room(q *query) int {
+	n := p.size
+	if len(p.filters) > 0 || q.prefix != "" || q.after != "" {
+		n = min(n, fewFound)
+	}
+	if q.limit > 0 {
+		n = min(n, q.limit)
+	}
+	return n
+}
+
 // run answers a query. The caller holds the lock.
 func (s *store) run(q *query) (found []stored, more bool, err error) {
 	var p plan
@@ -137,6 +165,8 @@ func (s *store) run(q *query) (found []stored, more bool, err error) {
 		return nil, false, err
 	}
 	s.planLabels(q, &p)
+	p.settle(s)
+	found = make([]stored, 0, p.room(q))
 	keep := func(it *item) bool {
 		for _, f := range p.filters {
 			if !f(it) {
@@ -151,11 +181,6 @@ func (s *store) run(q *query) (found []stored, more bool, err error) {
 		return true
 	}
 	switch {
-	case !p.walked:
-		if len(p.filters) == 0 && q.after == "" && q.limit == 0 && q.prefix == "" {
-			found = make([]stored, 0, s.order.len())
-		}
-		walk(&s.order, q, keep)
 	case len(p.walk) == 1:
 		walk(p.walk[0], q, keep)
 	default:
@@ -207,7 +232,7 @@ func (s *store) planFields(q *query, p *plan) error {
 			p.offer(nil) // nothing has the value, so nothing is walked
 		default:
 			p.offer([]*order{posting})
-			p.filters = append(p.filters, func(it *item) bool { return posting.has(it.key) })
+			p.others = append(p.others, posting)
 		}
 	}
 	return nil

@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -205,14 +204,5 @@ func TestDeletesAnsweredInProtobuf(t *testing.T) {
 // protobufOf is a ConfigMap as a server sends it.
 func protobufOf(t *testing.T, m *corev1.ConfigMap) []byte {
 	t.Helper()
-	raw, err := m.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	unknown := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, Raw: raw}
-	data, err := unknown.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return append([]byte("k8s\x00"), data...)
+	return sealed(t, "v1", "ConfigMap", m)
 }
