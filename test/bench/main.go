@@ -30,7 +30,8 @@ func run() error {
 	flag.StringVar(&to.chart, "chart", "", "`FILE` to draw the ratios into, as SVG")
 	flag.StringVar(&to.readme, "readme", "", "`FILE` with two marked lines to put the results between, as a table")
 	from := flag.String("from", "", "measure nothing: take the results from this JSON `FILE`")
-	only := flag.String("only", "", "run only the rows whose name matches this `REGEXP`")
+	flag.BoolVar(&to.keep, "keep", false, "keep what the JSON file holds of rows that this run does not measure")
+	only := flag.String("only", "", "run only the rows whose name matches this `REGEXP`; rows that take minutes run only so")
 	rounds := flag.Int("rounds", 7, "how often each side of a row runs; figures are the median")
 	var c child
 	flag.IntVar(&c.side, countSide, -1, "used by the program itself, to have its instructions counted")
@@ -57,18 +58,21 @@ func run() error {
 		}
 		return to.write(results)
 	}
-	results, err := measure(pick, *rounds)
+	results, err := measure(pick, *only != "", *rounds)
 	if err != nil {
+		return err
+	}
+	if results, err = to.merge(results, rows()); err != nil {
 		return err
 	}
 	return to.write(results)
 }
 
-// measure runs the rows that pick matches and prints each as it is done.
-func measure(pick *regexp.Regexp, rounds int) (results []result, err error) {
+// measure runs the rows that pick matches and prints each as it is done; those on demand only if they were named.
+func measure(pick *regexp.Regexp, named bool, rounds int) (results []result, err error) {
 	fmt.Println(heading)
 	for _, r := range rows() {
-		if !pick.MatchString(r.name) {
+		if !pick.MatchString(r.name) || r.onDemand && !named {
 			continue
 		}
 		got, err := r.measure(rounds)

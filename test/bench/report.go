@@ -15,6 +15,40 @@ import (
 // the table in the README. A path that is empty is left out.
 type report struct {
 	json, chart, readme string
+	// keep the results of rows that did not run, as they stand in the JSON.
+	keep bool
+}
+
+// merge puts results in the order of rows, and beside them what the JSON file holds of rows that were not measured now:
+// rows are measured apart, so each keeps what one run said of both libraries.
+func (r report) merge(results []result, rows []row) ([]result, error) {
+	if !r.keep {
+		return results, nil
+	}
+	if r.json == "" {
+		return nil, errors.New("-keep: there is nothing to keep without -json")
+	}
+	before, err := readResults(r.json)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	of := func(all []result, name string) (found []result) {
+		for _, one := range all {
+			if one.Name == name {
+				found = append(found, one)
+			}
+		}
+		return found
+	}
+	var all []result
+	for _, row := range rows {
+		now := of(results, row.name)
+		if len(now) == 0 {
+			now = of(before, row.name)
+		}
+		all = append(all, now...)
+	}
+	return all, nil
 }
 
 // write keeps results. The chart and the table are made of nothing but them,
@@ -84,7 +118,7 @@ func table(results []result) string {
 	for _, r := range results {
 		figure := string(r.Unit)
 		if !r.Exact {
-			figure += " (timed)"
+			figure += " (" + r.Unit.kind() + ")"
 		}
 		target := ""
 		if r.Target > 0 {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -118,5 +119,39 @@ func TestPagesShowTheResults(t *testing.T) {
 	}
 	if !strings.Contains(string(readme), tableBegin+table(results)+tableEnd) {
 		t.Error("README.md does not show the table of docs/bench.json: write it again with -from")
+	}
+}
+
+// A run of some rows leaves what is known of the others, in the order of the rows, and drops what is no row any more.
+func TestKeep(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "r.json")
+	rows := []row{{name: "first"}, {name: "second"}, {name: "third"}}
+	to := report{json: file, keep: true}
+	before := []result{{Name: "gone", Unit: cpu, Ours: 9}, {Name: "second", Unit: cpu, Ours: 2}, {Name: "third", Unit: cpu, Ours: 3}, {Name: "third", Unit: bytes, Ours: 30}}
+	if err := to.write(before); err != nil {
+		t.Fatal(err)
+	}
+	now := []result{{Name: "third", Unit: cpu, Ours: 33}, {Name: "first", Unit: cpu, Ours: 1}}
+	want := []result{now[1], before[1], now[0]}
+	if got, err := to.merge(now, rows); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %v; want %v", got, err, want)
+	}
+	to.keep = false
+	if got, err := to.merge(now, rows); err != nil || !slices.Equal(got, now) {
+		t.Errorf("without -keep: %v, %v; want %v", got, err, now)
+	}
+	if _, err := (report{keep: true}).merge(now, rows); err == nil {
+		t.Error("-keep without -json was accepted")
+	}
+}
+
+// A figure that the system does not give is shown as missing, not left out.
+func TestMissingFigure(t *testing.T) {
+	r := row{name: "half", targets: map[unit]float64{cpu: 0.5, peak: 0.5}, fixed: func(int) (map[unit][2]float64, error) {
+		return map[unit][2]float64{cpu: {1, 4}}, nil
+	}}
+	got, err := r.measure(1)
+	if err != nil || len(got) != 2 || !got[0].Hit || got[1].Unit != peak || got[1].Missing == "" || got[1].Hit {
+		t.Errorf("%v, %v", got, err)
 	}
 }

@@ -25,14 +25,30 @@ const (
 	count  unit = "count"     // exact
 	instr  unit = "instr/op"  // exact within a percent, by valgrind; not measured without it
 	begin  unit = "start us"  // timed: from the start of the process
+	peak   unit = "peak MB"   // varies by a few percent: the most memory the process had at once (VmHWM); needs Linux
+	build  unit = "CPU s"     // timed: the go command and all it starts
 
 	wall     unit = "wall ms"  // timed
 	requests unit = "requests" // counted at the server; how often a status is written depends on timing
 )
 
+// order is how a row's units are shown.
+var order = []unit{instr, begin, cpu, allocs, bytes, size, count, peak, build, p50, p99, wall, requests}
+
 // exact units are the same in each run.
 func (u unit) exact() bool {
 	return u == allocs || u == bytes || u == size || u == count || u == instr
+}
+
+// kind says how far a figure of the unit can be trusted: exact, timed on a machine that others use as well, or neither.
+func (u unit) kind() string {
+	switch {
+	case u.exact():
+		return "exact"
+	case u == peak || u == requests:
+		return "varies"
+	}
+	return "timed"
 }
 
 // row is one piece of work done by both libraries.
@@ -52,6 +68,8 @@ type row struct {
 	counted int
 	// fixed, instead of ours and theirs, gives figures that are not run n times.
 	fixed func(rounds int) (map[unit][2]float64, error)
+	// onDemand rows take minutes: they run only when they are asked for by name.
+	onDemand bool
 }
 
 // work does n operations.
@@ -74,18 +92,14 @@ type result struct {
 var heading = fmt.Sprintf("%-44s %-10s %-6s %12s %12s %7s %7s", "row", "unit", "", "ours", "theirs", "ratio", "target")
 
 func (r result) String() string {
-	kind := "timed"
-	if r.Exact {
-		kind = "exact"
-	}
 	if r.Missing != "" {
-		return fmt.Sprintf("%-44s %-10s %-6s %s", r.Name, r.Unit, kind, r.Missing)
+		return fmt.Sprintf("%-44s %-10s %-6s %s", r.Name, r.Unit, r.Unit.kind(), r.Missing)
 	}
 	target := "-"
 	if r.Target > 0 {
 		target = fmt.Sprintf("%.2f", r.Target)
 	}
-	return fmt.Sprintf("%-44s %-10s %-6s %12.1f %12.1f %7.2f %7s %s", r.Name, r.Unit, kind, r.Ours, r.Theirs, r.Ratio, target, r.verdict())
+	return fmt.Sprintf("%-44s %-10s %-6s %12.1f %12.1f %7.2f %7s %s", r.Name, r.Unit, r.Unit.kind(), r.Ours, r.Theirs, r.Ratio, target, r.verdict())
 }
 
 // verdict is whether the target was reached, "" without one.
@@ -117,10 +131,14 @@ func (r row) measure(rounds int) ([]result, error) {
 			figures[instr] = both
 		}
 	}
-	for _, u := range []unit{instr, begin, cpu, allocs, bytes, size, count, p50, p99, wall, requests} {
+	for _, u := range order {
 		target, wanted := r.targets[u]
 		both, measured := figures[u]
-		if !wanted || !measured {
+		if u == instr && !measured || !wanted {
+			continue
+		}
+		if !measured {
+			out = append(out, result{Name: r.name, Unit: u, Exact: u.exact(), Target: target, Missing: errNotMeasured.Error() + " on this system"})
 			continue
 		}
 		ratio := both[0] / both[1]
