@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"sync/atomic"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -84,39 +85,100 @@ type defaulting[T runtime.Object] struct {
 	decoder   Decoder
 	object    func() T
 	options   defaulterOptions
+	changes   atomic.Bool // the last object was changed, as the next may be
 }
 
 func (h *defaulting[T]) Handle(ctx context.Context, req Request) Response {
+	return h.handle(NewContextWithRequest(ctx, req), &req)
+}
+
+func (h *defaulting[T]) handle(ctx context.Context, req *Request) Response {
 	if req.Operation == admissionv1.Delete { // there is no object to change
 		return Allowed("")
 	}
-	obj := h.object()
-	if err := h.decoder.Decode(req, obj); err != nil {
+	obj, err := h.decode(req)
+	if err != nil {
 		return Errored(http.StatusBadRequest, err)
 	}
-	before := obj.DeepCopyObject()
-	if err := h.defaulter.Default(NewContextWithRequest(ctx, req), obj); err != nil {
+	if h.options.removeUnknownOrOmitable {
+		return h.replace(ctx, req, obj)
+	}
+	was := remember(obj, h.changes.Load())
+	if err := h.defaulter.Default(ctx, obj); err != nil {
 		return refusal(err)
 	}
-	if !h.options.removeUnknownOrOmitable && reflect.DeepEqual(before, runtime.Object(obj)) {
+	same := was.still(obj)
+	h.changes.Store(!same)
+	if same {
 		return Allowed("") // the usual case, and no text has to be written for it
+	}
+	before := was.copy
+	if before == nil {
+		if before, err = h.decode(req); err != nil {
+			return Errored(http.StatusInternalServerError, err)
+		}
+	}
+	return patch(req.Object.Raw, before, obj)
+}
+
+func (h *defaulting[T]) decode(req *Request) (T, error) {
+	obj := h.object()
+	return obj, h.decoder.DecodeRaw(req.Object, obj)
+}
+
+// replace makes the object what the Go type writes.
+func (h *defaulting[T]) replace(ctx context.Context, req *Request, obj T) Response {
+	if err := h.defaulter.Default(ctx, obj); err != nil {
+		return refusal(err)
 	}
 	after, err := json.Marshal(obj)
 	if err != nil {
 		return Errored(http.StatusInternalServerError, err)
 	}
-	if h.options.removeUnknownOrOmitable {
-		return PatchResponseFromRaw(req.Object.Raw, after)
+	return PatchResponseFromRaw(req.Object.Raw, after)
+}
+
+// patch answers with what makes of original what was made of before to get after.
+func patch(original []byte, before, after runtime.Object) Response {
+	is, err := json.Marshal(after)
+	if err != nil {
+		return Errored(http.StatusInternalServerError, err)
 	}
 	was, err := json.Marshal(before)
 	if err != nil {
 		return Errored(http.StatusInternalServerError, err)
 	}
-	if bytes.Equal(was, after) {
+	if bytes.Equal(was, is) {
 		return Allowed("")
 	}
 	// All three are known to be JSON: one was decoded, two were written just now.
-	return Patched("", diff(parseValid(req.Object.Raw), parseValid(was), parseValid(after))...)
+	return Patched("", diff(parseValid(original), parseValid(was), parseValid(is))...)
+}
+
+// memory is what an object was before a defaulter had it: its fingerprint, or a copy.
+type memory struct {
+	print uint64
+	copy  runtime.Object
+}
+
+// remember makes a copy if it is asked to, and if there is no fingerprint. A copy costs more if nothing changes, and less
+// otherwise, since the object need not be read anew for the patch.
+func remember(obj runtime.Object, copied bool) memory {
+	if !copied {
+		if print, ok := fingerprint(obj); ok {
+			return memory{print: print}
+		}
+	}
+	return memory{copy: obj.DeepCopyObject()}
+}
+
+// still says whether obj is what it was.
+func (m memory) still(obj runtime.Object) bool {
+	if m.copy != nil {
+		return reflect.DeepEqual(m.copy, obj)
+	}
+	print, ok := fingerprint(obj)
+	return ok && print == m.print
 }
 
 // refusal is the answer to an error of a defaulter or validator: the first API status in its chain, with all of the error's

@@ -37,6 +37,7 @@ func (hs mutatingHandlers) Handle(ctx context.Context, req Request) Response {
 		more, err := patchesOf(response)
 		if err == nil && len(more) > 0 && i < len(hs)-1 {
 			req.Object.Raw, err = apply(more, req.Object.Raw)
+			ctx = NewContextWithRequest(ctx, req)
 		}
 		if err != nil {
 			return Errored(http.StatusInternalServerError, fmt.Errorf("patch of handler %d of %d: %w", i+1, len(hs), err)).WithWarnings(warnings...)

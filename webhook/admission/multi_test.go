@@ -23,8 +23,11 @@ func answering(r admission.Response) admission.Handler {
 func TestMultiMutatingHandler(t *testing.T) {
 	label := admission.Patched("", jsonpatch.NewOperation("add", "/labels", map[string]any{"a": "1"})).WithWarnings("w1")
 	seen := ""
-	more := admission.HandlerFunc(func(_ context.Context, req admission.Request) admission.Response {
+	more := admission.HandlerFunc(func(ctx context.Context, req admission.Request) admission.Response {
 		seen = string(req.Object.Raw)
+		if inContext, err := admission.RequestFromContext(ctx); err != nil || string(inContext.Object.Raw) != seen {
+			t.Errorf("the context has %s, %v", inContext.Object.Raw, err)
+		}
 		return admission.Patched("", jsonpatch.NewOperation("add", "/labels/b", "2")).WithWarnings("w2")
 	})
 	ready := admission.Response{AdmissionResponse: admissionv1.AdmissionResponse{Allowed: true, Patch: []byte(`[{"op":"remove","path":"/x"}]`)}}

@@ -62,9 +62,12 @@ type validating[T runtime.Object] struct {
 }
 
 func (h *validating[T]) Handle(ctx context.Context, req Request) Response {
+	return h.handle(NewContextWithRequest(ctx, req), &req)
+}
+
+func (h *validating[T]) handle(ctx context.Context, req *Request) Response {
 	var warnings Warnings
 	var err error
-	ctx = NewContextWithRequest(ctx, req)
 	switch req.Operation {
 	case admissionv1.Connect: // nothing is written
 		return Allowed("")
@@ -97,7 +100,7 @@ func (h *validating[T]) decode(raw runtime.RawExtension) (T, error) {
 	return obj, nil
 }
 
-func (h *validating[T]) create(ctx context.Context, req Request) (Warnings, error) {
+func (h *validating[T]) create(ctx context.Context, req *Request) (Warnings, error) {
 	obj, err := h.decode(req.Object)
 	if err != nil {
 		return nil, err
@@ -105,7 +108,7 @@ func (h *validating[T]) create(ctx context.Context, req Request) (Warnings, erro
 	return h.validator.ValidateCreate(ctx, obj)
 }
 
-func (h *validating[T]) update(ctx context.Context, req Request) (Warnings, error) {
+func (h *validating[T]) update(ctx context.Context, req *Request) (Warnings, error) {
 	obj, err := h.decode(req.Object)
 	if err != nil {
 		return nil, err
@@ -117,7 +120,7 @@ func (h *validating[T]) update(ctx context.Context, req Request) (Warnings, erro
 	return h.validator.ValidateUpdate(ctx, old, obj)
 }
 
-func (h *validating[T]) remove(ctx context.Context, req Request) (Warnings, error) {
+func (h *validating[T]) remove(ctx context.Context, req *Request) (Warnings, error) {
 	obj, err := h.decode(req.OldObject)
 	if err != nil {
 		return nil, err

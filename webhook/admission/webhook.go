@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/wherry-dev/wherry/client/log"
@@ -53,63 +54,61 @@ func (wh *Webhook) WithRecoverPanic(recoverPanic bool) *Webhook {
 }
 
 // Handle answers req with the Handler's answer, completed.
-func (wh *Webhook) Handle(ctx context.Context, req Request) (response Response) {
+func (wh *Webhook) Handle(ctx context.Context, req Request) Response {
+	return wh.handle(&asked{Context: ctx, webhook: wh, envelope: envelope{Request: req}})
+}
+
+func (wh *Webhook) handle(a *asked) (response Response) {
 	if wh.RecoverPanic == nil || *wh.RecoverPanic {
 		defer func() {
 			if r := recover(); r != nil {
 				metrics.WebhookPanics.WithLabelValues().Inc()
 				wh.logger(nil).Error(fmt.Errorf("panic: %v", r), "Observed a panic in an admission webhook",
-					"requestID", req.UID, "stack", string(debug.Stack()))
+					"requestID", a.UID, "stack", string(debug.Stack()))
 				response = Errored(http.StatusInternalServerError, errPanic)
-				response.UID = req.UID
+				response.UID = a.UID
 			}
 		}()
 	}
-	logger := wh.logger(&req)
-	response = wh.Handler.Handle(log.IntoContext(ctx, logger), req)
-	if err := response.Complete(req); err != nil {
-		logger.Error(err, "unable to encode the patches of the response")
+	if own, ok := wh.Handler.(askedHandler); ok {
+		response = own.handle(a, &a.Request)
+	} else {
+		response = wh.Handler.Handle(a, a.Request)
+	}
+	if err := response.Complete(a.Request); err != nil {
+		a.log().Error(err, "unable to encode the patches of the response")
 		response = Errored(http.StatusInternalServerError, errors.New("unable to encode the response"))
-		response.UID = req.UID
+		response.UID = a.UID
 	}
 	return response
+}
+
+// askedHandler is a handler of ours. It finds the request in the context and needs no copies of it.
+type askedHandler interface {
+	handle(ctx context.Context, req *Request) Response
 }
 
 // ServeHTTP reads a review, has it answered, and writes the answer. Reviews of the versions v1 and v1beta1 are answered, with
 // HTTP status 200, whatever the answer is. What is no such review gets a status of its own: 400, 408, 413 or 415.
 func (wh *Webhook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	ctx := r.Context()
+	a := &asked{Context: r.Context(), webhook: wh}
 	if wh.WithContextFunc != nil {
-		ctx = wh.WithContextFunc(ctx, r)
+		a.Context = wh.WithContextFunc(a.Context, r)
 	}
-	asked, err := read(w, r)
+	body, err := review.Read(w, r, maxBody)
+	if err == nil {
+		err = a.read(body)
+	}
 	if err != nil {
 		code := review.CodeOf(err)
 		wh.logger(nil).Error(err, "cannot read the admission review", "code", code)
 		refused := Errored(int32(code), err)
-		answer := admissionv1.AdmissionReview{Response: &refused.AdmissionResponse}
-		answer.SetGroupVersionKind(admissionv1.SchemeGroupVersion.WithKind("AdmissionReview"))
-		review.Write(w, wh.logger(nil), code, answer)
+		is := metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "AdmissionReview"}
+		answer(w, wh.logger(nil), code, is, &refused.AdmissionResponse)
 		return
 	}
-	req := Request{AdmissionRequest: *asked.Request}
-	response := wh.Handle(ctx, req)
-	review.Write(w, wh.logger(nil), http.StatusOK, admissionv1.AdmissionReview{TypeMeta: asked.TypeMeta, Response: &response.AdmissionResponse})
-}
-
-func read(w http.ResponseWriter, r *http.Request) (*admissionv1.AdmissionReview, error) {
-	body, err := review.Read(w, r, maxBody)
-	if err != nil {
-		return nil, err
-	}
-	asked := &admissionv1.AdmissionReview{}
-	if err := review.Unmarshal(body, asked, admissionv1.GroupName, "AdmissionReview", "v1", "v1beta1"); err != nil {
-		return nil, err
-	}
-	if asked.Request == nil {
-		return nil, &review.Refusal{Code: http.StatusBadRequest, Reason: "the admission review has no request"}
-	}
-	return asked, nil
+	response := wh.handle(a)
+	answer(w, wh.logger(nil), http.StatusOK, a.TypeMeta, &response.AdmissionResponse)
 }
 
 // logger is the logger of a request, or the webhook's own if req is nil.

@@ -21,6 +21,11 @@ func Write(w http.ResponseWriter, log logr.Logger, status int, review any) {
 		http.Error(w, "the response could not be encoded", http.StatusInternalServerError)
 		return
 	}
+	Send(w, log, status, body)
+}
+
+// Send answers with status and body, which is JSON and the caller's again afterwards. A caller that has left hears nothing.
+func Send(w http.ResponseWriter, log logr.Logger, status int, body []byte) {
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
 	header.Set("Content-Length", strconv.Itoa(len(body)))

@@ -39,7 +39,7 @@ func refuse(code int, format string, args ...any) *Refusal {
 // An error is always a *Refusal. Read blocks until the body has come, the server's read timeout ends the wait.
 func Read(w http.ResponseWriter, req *http.Request, limit int64) ([]byte, error) {
 	given := req.Header.Get("Content-Type")
-	if media, _, err := mime.ParseMediaType(given); err != nil || media != "application/json" {
+	if !isJSON(given) {
 		return nil, refuse(http.StatusUnsupportedMediaType, "contentType=%s, expected application/json", given)
 	}
 	if coding := req.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
@@ -61,6 +61,14 @@ func Read(w http.ResponseWriter, req *http.Request, limit int64) ([]byte, error)
 		return nil, refuse(http.StatusBadRequest, "request body is empty")
 	}
 	return body, nil
+}
+
+func isJSON(contentType string) bool {
+	if contentType == "application/json" { // what API servers send
+		return true
+	}
+	media, _, err := mime.ParseMediaType(contentType)
+	return err == nil && media == "application/json"
 }
 
 // readAll is io.ReadAll for a body whose length is told beforehand, most of the time. length is below 0 if it is not. It is a
@@ -85,16 +93,21 @@ func readAll(r io.Reader, length int64) ([]byte, error) {
 // Typed is a review: it says which group, version and kind it is.
 type Typed interface{ GetObjectKind() schema.ObjectKind }
 
-// Unmarshal reads a review of the given group and kind into into and checks that it is one, in one of the versions. The
-// versions of a review must have one shape. A review that does not say what it is counts as one of the first version, and into
-// says so afterwards. An error is always a *Refusal.
+// Unmarshal reads a review of the given group and kind into into and checks that it is one, in one of the versions, as Check
+// does. The versions of a review must have one shape. An error is always a *Refusal.
 func Unmarshal(body []byte, into Typed, group, kind string, versions ...string) error {
 	if err := json.Unmarshal(body, into); err != nil {
 		return refuse(http.StatusBadRequest, "couldn't decode the %s: %v", kind, err)
 	}
-	is := into.GetObjectKind().GroupVersionKind()
+	return Check(into, group, kind, versions...)
+}
+
+// Check says whether a review is of the given group and kind, in one of the versions. One that does not say what it is counts
+// as one of the first version, and says so afterwards. An error is always a *Refusal.
+func Check(review Typed, group, kind string, versions ...string) error {
+	is := review.GetObjectKind().GroupVersionKind()
 	if is.Empty() {
-		into.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: versions[0], Kind: kind})
+		review.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: versions[0], Kind: kind})
 		return nil
 	}
 	if is.Group != group || is.Kind != kind || !slices.Contains(versions, is.Version) {
