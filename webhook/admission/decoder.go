@@ -6,6 +6,7 @@ package admission
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -53,7 +54,7 @@ func (d *decoder) DecodeRaw(raw runtime.RawExtension, into runtime.Object) error
 		into.(runtime.Unstructured).SetUnstructuredContent(content)
 		return nil
 	case apiutil.Metadata:
-		if err := json.Unmarshal(raw.Raw, into); err != nil {
+		if err := decode(raw.Raw, into); err != nil {
 			return fmt.Errorf("decode an object's metadata: %w", err)
 		}
 		return nil
@@ -65,13 +66,21 @@ func (d *decoder) decodeTyped(content []byte, into runtime.Object) error {
 	if apiutil.IsNil(into) {
 		return fmt.Errorf("decode into a %T: %w", into, apiutil.ErrNilObject)
 	}
-	if err := json.Unmarshal(content, into); err != nil {
+	if err := decode(content, into); err != nil {
 		return fmt.Errorf("decode into a %T: %w", into, err)
 	}
 	if kind := into.GetObjectKind().GroupVersionKind(); !kind.Empty() {
 		return d.mayBe(into, kind)
 	}
 	return nil
+}
+
+// decode reads content by a plan if it can. A plan fills only what is empty.
+func decode(content []byte, into runtime.Object) error {
+	if v := reflect.ValueOf(into); v.Kind() == reflect.Pointer && !v.IsNil() && v.Elem().IsZero() && decodeByPlan(content, v) {
+		return nil
+	}
+	return json.Unmarshal(content, into)
 }
 
 // mayBe says whether into's type is registered for kind.
