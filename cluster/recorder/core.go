@@ -14,9 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
+
+	"github.com/wherry-dev/wherry/client"
 )
 
 // coreRecorder records core/v1 events in the name of one component.
@@ -78,12 +79,12 @@ func eventName(ref *corev1.ObjectReference, now time.Time) string {
 // coreSender sends core/v1 events: counted if they repeat, aggregated if they are alike, and cut off if an
 // object makes too many, all as client-go does it.
 type coreSender struct {
-	rest      rest.Interface
+	client    client.Client
 	correlate *record.EventCorrelator
 }
 
-func newCoreSender(client rest.Interface) *coreSender {
-	return &coreSender{rest: client, correlate: record.NewEventCorrelator(clock.RealClock{})}
+func newCoreSender(c client.Client) *coreSender {
+	return &coreSender{client: c, correlate: record.NewEventCorrelator(clock.RealClock{})}
 }
 
 // job sends an event, or the new count of an older one. The correlator is asked once, by the first try.
@@ -115,7 +116,7 @@ func (s *coreSender) settled(result *record.EventCorrelateResult) job {
 		if apierrors.IsNotFound(err) { // new, or its time was up on the server
 			created := event.DeepCopy()
 			created.ResourceVersion = ""
-			sent, err = s.create(ctx, created)
+			sent, err = created, s.client.Create(ctx, created)
 		}
 		if apierrors.IsAlreadyExists(err) {
 			return nil // an earlier try got through
@@ -127,15 +128,9 @@ func (s *coreSender) settled(result *record.EventCorrelateResult) job {
 	}
 }
 
-func (s *coreSender) create(ctx context.Context, event *corev1.Event) (*corev1.Event, error) {
-	out := &corev1.Event{}
-	return out, s.rest.Post().Namespace(event.Namespace).Resource("events").Body(event).Do(ctx).Into(out)
-}
-
 func (s *coreSender) patch(ctx context.Context, event *corev1.Event, patch []byte) (*corev1.Event, error) {
-	out := &corev1.Event{}
-	return out, s.rest.Patch(types.StrategicMergePatchType).Namespace(event.Namespace).Resource("events").Name(event.Name).
-		Body(patch).Do(ctx).Into(out)
+	out := event.DeepCopy()
+	return out, s.client.Patch(ctx, out, client.RawPatch(types.StrategicMergePatchType, patch))
 }
 
 // sink lets a broadcaster of the program's own send through the same client.
@@ -151,15 +146,16 @@ func sinkContext() (context.Context, context.CancelFunc) {
 func (s *sink) Create(event *corev1.Event) (*corev1.Event, error) {
 	ctx, cancel := sinkContext()
 	defer cancel()
-	return s.sender.create(ctx, event)
+	out := event.DeepCopy()
+	return out, s.sender.client.Create(ctx, out)
 }
 
 // Update replaces an event.
 func (s *sink) Update(event *corev1.Event) (*corev1.Event, error) {
 	ctx, cancel := sinkContext()
 	defer cancel()
-	out := &corev1.Event{}
-	return out, s.sender.rest.Put().Namespace(event.Namespace).Resource("events").Name(event.Name).Body(event).Do(ctx).Into(out)
+	out := event.DeepCopy()
+	return out, s.sender.client.Update(ctx, out)
 }
 
 // Patch patches an event.

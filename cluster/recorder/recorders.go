@@ -16,10 +16,11 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 
+	"github.com/wherry-dev/wherry/client"
 	"github.com/wherry-dev/wherry/client/apiutil"
 )
 
@@ -64,11 +65,11 @@ func New(config *rest.Config, options Options) (*Recorders, error) {
 	if r.host, err = os.Hostname(); err != nil {
 		return nil, fmt.Errorf("make event recorders: %w", err)
 	}
-	core, err := restFor(config, options.HTTPClient, &corev1.Event{}, r.scheme)
+	core, err := clientFor(config, options.HTTPClient, &corev1.Event{}, r.scheme)
 	if err != nil {
 		return nil, fmt.Errorf("make event recorders: %w", err)
 	}
-	events, err := restFor(config, options.HTTPClient, &eventsv1.Event{}, r.scheme)
+	events, err := clientFor(config, options.HTTPClient, &eventsv1.Event{}, r.scheme)
 	if err != nil {
 		return nil, fmt.Errorf("make event recorders: %w", err)
 	}
@@ -77,8 +78,8 @@ func New(config *rest.Config, options Options) (*Recorders, error) {
 	return r, nil
 }
 
-// restFor makes a client for one of the two event types.
-func restFor(config *rest.Config, httpClient *http.Client, event runtime.Object, scheme *runtime.Scheme) (rest.Interface, error) {
+// clientFor makes a client of one of the two event types. It asks the server for nothing: where events live is known.
+func clientFor(config *rest.Config, httpClient *http.Client, event client.Object, scheme *runtime.Scheme) (client.Client, error) {
 	gvk, err := apiutil.GVKForObject(event, scheme)
 	if err != nil {
 		// A user's scheme need not know events; they are known here.
@@ -86,8 +87,9 @@ func restFor(config *rest.Config, httpClient *http.Client, event runtime.Object,
 			return nil, err
 		}
 	}
-	codecs := serializer.NewCodecFactory(apiutil.SchemeFor(event, gvk, scheme))
-	return apiutil.RESTClientForGVK(gvk, false, false, config, codecs, httpClient)
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{gvk.GroupVersion()})
+	mapper.Add(gvk, meta.RESTScopeNamespace)
+	return client.New(config, client.Options{HTTPClient: httpClient, Scheme: apiutil.SchemeFor(event, gvk, scheme), Mapper: mapper})
 }
 
 // Run sends what is recorded until ctx is done, then what is still queued, within flushLimit. It runs once.
@@ -174,6 +176,10 @@ func (r *Recorders) refused(err error, reason, note string) {
 
 // shown logs an event that is written.
 func (r *Recorders) shown(ref *corev1.ObjectReference, eventtype, reason, action, note string) {
-	r.log.V(1).Info(note, "type", eventtype, "object", strings.TrimPrefix(ref.Namespace+"/"+ref.Name, "/"),
+	log := r.log.V(1)
+	if !log.Enabled() {
+		return // events are many, and what follows is not free
+	}
+	log.Info(note, "type", eventtype, "object", strings.TrimPrefix(ref.Namespace+"/"+ref.Name, "/"),
 		"kind", ref.Kind, "reason", reason, "action", action)
 }

@@ -17,9 +17,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
+
+	"github.com/wherry-dev/wherry/client"
 )
 
 const (
@@ -110,19 +111,19 @@ type series struct {
 // seriesSender sends events.k8s.io/v1 events. The first of its kind is created, the second makes it a series,
 // further ones only raise its count, which is sent now and then and at the end.
 type seriesSender struct {
-	rest rest.Interface
-	spam *record.EventSourceObjectSpamFilter
+	client client.Client
+	spam   *record.EventSourceObjectSpamFilter
 
 	mu      sync.Mutex
 	running map[seriesKey]*series
 }
 
-func newSeriesSender(client rest.Interface) *seriesSender {
+func newSeriesSender(c client.Client) *seriesSender {
 	perObject := func(e *corev1.Event) string {
 		return fmt.Sprintf("%s/%s/%s/%s/%s", e.Source.Component, e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name, e.InvolvedObject.UID)
 	}
 	return &seriesSender{
-		rest: client, running: map[seriesKey]*series{},
+		client: c, running: map[seriesKey]*series{},
 		spam: record.NewEventSourceObjectSpamFilter(maxSeries, spamBurst, spamRate, clock.RealClock{}, perObject),
 	}
 }
@@ -165,7 +166,7 @@ func (s *seriesSender) settle(event *eventsv1.Event) job {
 }
 
 func (s *seriesSender) create(ctx context.Context, event *eventsv1.Event) error {
-	err := s.rest.Post().Namespace(event.Namespace).Resource("events").Body(event).Do(ctx).Error()
+	err := s.client.Create(ctx, event)
 	if apierrors.IsAlreadyExists(err) {
 		return nil // an earlier try got through
 	}
@@ -181,8 +182,7 @@ func (s *seriesSender) update(r *series) job {
 		if err != nil {
 			return err
 		}
-		err = s.rest.Patch(types.StrategicMergePatchType).Namespace(out.Namespace).Resource("events").Name(out.Name).
-			Body(patch).Do(ctx).Error()
+		err = s.client.Patch(ctx, out.DeepCopy(), client.RawPatch(types.StrategicMergePatchType, patch))
 		if apierrors.IsNotFound(err) { // its time was up on the server
 			return s.create(ctx, out)
 		}
