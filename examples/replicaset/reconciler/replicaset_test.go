@@ -10,7 +10,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -277,6 +279,26 @@ func TestSlowStart(t *testing.T) {
 }
 
 // TestTerminatingNamespace wants a namespace that goes away to be no failure.
+func TestEach(t *testing.T) {
+	for _, n := range []int{0, 1, 7, atOnce, atOnce + 1, 3 * atOnce} {
+		synctest.Test(t, func(t *testing.T) {
+			began, done := time.Now(), make([]atomic.Int32, n)
+			each(n, func(i int) {
+				done[i].Add(1)
+				time.Sleep(time.Second)
+			})
+			for i := range done {
+				if done[i].Load() != 1 {
+					t.Errorf("of %d, number %d was done %d times", n, i, done[i].Load())
+				}
+			}
+			if want := time.Duration((n+atOnce-1)/atOnce) * time.Second; time.Since(began) != want {
+				t.Errorf("%d took %v, want %v: at most %d at a time", n, time.Since(began), want, atOnce)
+			}
+		})
+	}
+}
+
 func TestTerminatingNamespace(t *testing.T) {
 	w := newWorld(t, set(3))
 	w.refuse = func(int) error {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -103,18 +104,21 @@ func firstOf(errs []error) error {
 	return nil
 }
 
-// each runs do for 0 to n-1, at most atOnce at a time, and waits.
+// each runs do for 0 to n-1, at most atOnce at a time, and waits. The caller's
+// own goroutine does its share.
 func each(n int, do func(int)) {
-	var wg sync.WaitGroup
-	turns := make(chan struct{}, atOnce)
-	for i := range n {
-		turns <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-turns }()
+	var next atomic.Int64
+	work := func() {
+		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 			do(i)
-		})
+		}
 	}
-	wg.Wait()
+	var others sync.WaitGroup
+	for range min(n, atOnce) - 1 {
+		others.Go(work)
+	}
+	work()
+	others.Wait()
 }
 
 // create makes one pod from the template, owned by rs.

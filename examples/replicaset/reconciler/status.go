@@ -102,11 +102,12 @@ func (r *ReplicaSet) updateStatus(ctx context.Context, rs *appsv1.ReplicaSet, st
 	if equality.Semantic.DeepEqual(rs.Status, status) {
 		return nil
 	}
-	before := rs.DeepCopy()
-	rs.Status = status
 	// A patch of the status alone: nobody else writes these fields, and a
 	// spec that changed meanwhile must not turn the report into a conflict.
-	if err := r.Client.Status().Patch(ctx, rs, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+	// So the two that it is the difference of need no spec either.
+	named := metav1.ObjectMeta{Namespace: rs.Namespace, Name: rs.Name}
+	before, after := &appsv1.ReplicaSet{ObjectMeta: named, Status: rs.Status}, &appsv1.ReplicaSet{ObjectMeta: named, Status: status}
+	if err := r.Client.Status().Patch(ctx, after, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("write status: %w", err)
 	}
 	return nil
