@@ -73,6 +73,7 @@ var allowed = map[string]string{
 	"go.uber.org/zap":                      "the logger behind client/log/zap",
 	"github.com/prometheus/client_golang":  "metrics",
 	"github.com/prometheus/client_model":   "in client_golang's graph; what a gathered metric is made of",
+	"github.com/prometheus/common":         "in client_golang's graph; the formats of its samples",
 	"golang.org/x/sync":                    "errgroup, singleflight",
 	"github.com/go-logr/logr":              "forced by signatures",
 	"gomodules.xyz/jsonpatch/v2":           "forced by signatures (admission.Response)",

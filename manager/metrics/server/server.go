@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"k8s.io/client-go/rest"
 
 	"github.com/wherry-dev/wherry/client/log"
@@ -182,7 +181,7 @@ func (s *server) mux() (*http.ServeMux, error) {
 	}
 	s.started = true
 	all := maps.Clone(s.handlers)
-	all[metricsPath] = promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError})
+	all[metricsPath] = exposition{metrics.Registry}
 	mux := http.NewServeMux()
 	for path, handler := range all {
 		if s.filter != nil {
