@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -100,13 +101,18 @@ func allConflicts(errs []error) bool {
 	return len(errs) > 0
 }
 
-// retryAfter is the delay that the server asked for, or zero.
+// retryAfter is the delay that the server asked for because it could not do
+// its work, or zero. A server that refuses also says when to come back at
+// times: a generated name that is taken. That says nothing of its load.
 func retryAfter(err error) time.Duration {
-	if !apierrors.IsTooManyRequests(err) {
+	var told apierrors.APIStatus
+	if !errors.As(err, &told) || told.Status().Details == nil {
 		return 0
 	}
-	seconds, _ := apierrors.SuggestsClientDelay(err)
-	return time.Duration(seconds) * time.Second
+	if told.Status().Code < http.StatusInternalServerError && !apierrors.IsTooManyRequests(err) {
+		return 0
+	}
+	return time.Duration(told.Status().Details.RetryAfterSeconds) * time.Second
 }
 
 func checkPolicies(policies []RetryPolicy) error {

@@ -104,6 +104,11 @@ func conflict() error {
 // TestOutcomes runs one reconcile for every row of the table and looks at what
 // follows: the result label, the counters, when the key comes back, and the
 // lines in the log.
+// answered is what the client makes of an answer with the given code and Retry-After header.
+func answered(code, seconds int) error {
+	return apierrors.NewGenericServerResponse(code, "get", schema.GroupResource{Resource: "pods"}, "p", "", seconds, true)
+}
+
 func TestOutcomes(t *testing.T) {
 	boom := errors.New("boom")
 	custom := RetryPolicy{Name: "custom", Result: "teapot", Quiet: true, Never: true, Matches: func(err error) bool { return errors.Is(err, errTeapot) }}
@@ -132,6 +137,10 @@ func TestOutcomes(t *testing.T) {
 		{name: "conflict and error", err: errors.Join(conflict(), boom), label: "error", errors: 1, after: 5 * time.Millisecond, logged: "Reconciler error"},
 		{name: "throttled", err: apierrors.NewTooManyRequests("slow down", 30), label: "error", errors: 1, after: 30 * time.Second, logged: "Reconciler error"},
 		{name: "throttled, no hint", err: apierrors.NewTooManyRequestsError("slow down"), label: "error", errors: 1, after: 5 * time.Millisecond, logged: "Reconciler error"},
+		{name: "unavailable for a while", err: fmt.Errorf("wrapped: %w", answered(503, 20)), label: "error", errors: 1, after: 20 * time.Second, logged: "Reconciler error"},
+		{name: "unavailable, no hint", err: answered(503, 0), label: "error", errors: 1, after: 5 * time.Millisecond, logged: "Reconciler error"},
+		{name: "server timeout", err: apierrors.NewServerTimeout(schema.GroupResource{}, "get", 7), label: "error", errors: 1, after: 7 * time.Second, logged: "Reconciler error"},
+		{name: "generated name taken", err: apierrors.NewGenerateNameConflict(schema.GroupResource{}, "x", 9), label: "error", errors: 1, after: 5 * time.Millisecond, logged: "Reconciler error"},
 		{name: "panic", panics: true, label: "error", errors: 1, panicked: 1, after: 5 * time.Millisecond, logged: "Observed a panic in reconciler"},
 		{name: "custom", err: errTeapot, label: "teapot", after: -1},
 	} {
