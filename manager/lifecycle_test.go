@@ -91,6 +91,19 @@ type webhookPart struct {
 
 func (w webhookPart) Start(ctx context.Context) error { return w.part.Start(ctx) }
 
+// convertingPart is ready after a while.
+type convertingPart struct{ otherPart }
+
+func (c convertingPart) WaitForConversions(ctx context.Context) bool {
+	select {
+	case <-time.After(2 * time.Second):
+		c.j.note("written " + c.name)
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 type warmPart struct{ *part }
 
 func (w warmPart) Warmup(ctx context.Context) error {
@@ -166,6 +179,7 @@ func TestOrderOfStartAndStop(t *testing.T) {
 					otherPart{&part{"other", j, 2 * time.Second}},
 					&cachePart{part: &part{"cache", j, time.Second}, syncs: 3 * time.Second},
 					webhookPart{part: &part{"webhook", j, time.Second}},
+					convertingPart{otherPart{&part{"conversion", j, time.Second}}},
 					httpPart{&part{"http", j, time.Second}},
 				)
 				ctx, cancel := context.WithCancel(t.Context())
@@ -188,7 +202,8 @@ func TestOrderOfStartAndStop(t *testing.T) {
 				for _, o := range []string{
 					"synced cache < start other < cancel",
 					"start cache < synced cache < start leader",
-					"start webhook < synced cache",
+					"start webhook < written conversion < start cache",
+					"stop cache < stop conversion < stop http",
 					"synced cache < warm warm < cancel",
 					"start http < synced cache",
 					"cancel < stop other < stop leader < stop cache < stop webhook < stop http",

@@ -46,7 +46,7 @@ var stageRules = [stageCount]struct {
 	ready func(ctx context.Context, r Runnable) error
 }{
 	stageHTTP:     {name: "HTTP servers", takes: isHTTPServer},
-	stageWebhooks: {name: "webhooks", takes: isWebhookServer},
+	stageWebhooks: {name: "webhooks", takes: servesWebhooks, ready: conversionsWritten},
 	stageCaches:   {name: "caches", takes: hasCache, ready: cacheSynced},
 	stageOthers:   {name: "others", takes: needsNoLeadership},
 	stageWarmup:   {name: "warm-up", takes: isWarmup},
@@ -73,9 +73,22 @@ func isHTTPServer(r Runnable) bool {
 	return ok
 }
 
-func isWebhookServer(r Runnable) bool {
-	_, ok := r.(webhook.Server)
-	return ok
+// converting is a runnable that tells the API server where to find our conversion webhooks, such as local.Conversions.
+type converting interface {
+	WaitForConversions(ctx context.Context) bool
+}
+
+func servesWebhooks(r Runnable) bool {
+	_, tells := r.(converting)
+	_, serves := r.(webhook.Server)
+	return tells || serves
+}
+
+func conversionsWritten(ctx context.Context, r Runnable) error {
+	if c, ok := r.(converting); ok && !c.WaitForConversions(ctx) {
+		return context.Cause(ctx)
+	}
+	return nil
 }
 
 // cached is what a cluster is to its stage.

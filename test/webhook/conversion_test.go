@@ -14,11 +14,13 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
 	ctrl "github.com/wherry-dev/wherry"
+	"github.com/wherry-dev/wherry/cache"
 	"github.com/wherry-dev/wherry/client"
 	"github.com/wherry-dev/wherry/controller"
 	"github.com/wherry-dev/wherry/controller/builder"
@@ -26,6 +28,7 @@ import (
 	"github.com/wherry-dev/wherry/manager"
 	metricsserver "github.com/wherry-dev/wherry/manager/metrics/server"
 	"github.com/wherry-dev/wherry/webhook"
+	"github.com/wherry-dev/wherry/webhook/local"
 )
 
 // WidgetV2List is what a cache of WidgetV2 is listed into.
@@ -91,6 +94,55 @@ func TestStartThatNeedsItsOwnConversion(t *testing.T) {
 			}
 			started(t, m, waits, reconciled)
 		})
+	}
+}
+
+// A process outside the cluster has the API server convert by it, before its own caches ask for a conversion, although the
+// definition names a webhook that is not there. Afterwards the definition is as it was.
+func TestConversionsOfALocalProcess(t *testing.T) {
+	live, err := client.New(config, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := widget("v1", "stored-long-ago", map[string]any{"size": int64(3)})
+	if err := live.Create(t.Context(), stored); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = live.Delete(context.WithoutCancel(t.Context()), stored) })
+	scheme := newScheme()
+	scheme.AddKnownTypeWithName(schema.GroupVersionKind{Group: widgetKind.Group, Version: "v2", Kind: "WidgetList"}, &WidgetV2List{})
+	elsewhere := freePort(t)
+	m, err := manager.New(config, manager.Options{
+		Scheme:        scheme,
+		Metrics:       metricsserver.Options{BindAddress: "0"},
+		WebhookServer: webhook.NewServer(webhook.Options{Host: "127.0.0.1", Port: elsewhere, TLSOpts: []func(*tls.Config){certificate.TLS}}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reconciled := make(chan string, 1)
+	reconciled <- "nothing is reconciled here"
+	err = errors.Join(
+		builder.WebhookManagedBy(m, &WidgetV1{}).WithConverter(widgetConverter()).Complete(),
+		m.Add(&local.Conversions{
+			Client: m.GetClient(), Server: m.GetWebhookServer(), Address: fmt.Sprintf("127.0.0.1:%d", elsewhere), CABundle: certificate.CABundle,
+			Definitions: []string{"widgets.example.com"},
+		}),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.GetCache().GetInformer(t.Context(), &WidgetV2{}, cache.BlockUntilSynced(false)); err != nil {
+		t.Fatal(err)
+	}
+	started(t, m, false, reconciled)
+	definition := &unstructured.Unstructured{}
+	definition.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+	if err := live.Get(t.Context(), client.ObjectKey{Name: "widgets.example.com"}, definition); err != nil {
+		t.Fatal(err)
+	}
+	if url, _, _ := unstructured.NestedString(definition.Object, "spec", "conversion", "webhook", "clientConfig", "url"); url != at("/convert") || len(definition.GetAnnotations()) > 0 {
+		t.Errorf("left behind: %s, %v", url, definition.GetAnnotations())
 	}
 }
 

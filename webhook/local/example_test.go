@@ -9,6 +9,7 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
 	"github.com/wherry-dev/wherry/client"
@@ -50,4 +51,41 @@ func ExampleWebhooks() {
 	// Output:
 	// https://127.0.0.1:9443/validate--v1-configmap
 	// <nil>
+}
+
+// The definition is in the cluster already. While the manager runs, this process converts its objects.
+func ExampleConversions() {
+	certificate, err := webhook.NewSelfSigned()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	definition := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "widgets.example.com"},
+	}}
+	c := fake.NewClientBuilder().WithObjects(definition).Build()
+	ctx, stop := context.WithCancel(context.Background())
+	w := &local.Conversions{
+		Client: c, Address: "127.0.0.1:9443", CABundle: certificate.CABundle,
+		Server:      webhook.NewServer(webhook.Options{Port: -1}), // in real life mgr.GetWebhookServer()
+		Definitions: []string{"widgets.example.com"},
+	}
+	ended := make(chan error)
+	go func() { ended <- w.Start(ctx) }() // in real life mgr.Add(w)
+	show := func() {
+		err := c.Get(ctx, client.ObjectKeyFromObject(definition), definition)
+		strategy, _, _ := unstructured.NestedString(definition.Object, "spec", "conversion", "strategy")
+		url, _, _ := unstructured.NestedString(definition.Object, "spec", "conversion", "webhook", "clientConfig", "url")
+		fmt.Println(strategy, url, err)
+	}
+	w.WaitForConversions(ctx)
+	show()
+	stop()
+	fmt.Println(<-ended)
+	ctx = context.Background()
+	show()
+	// Output:
+	// Webhook https://127.0.0.1:9443/convert <nil>
+	// <nil>
+	// None  <nil>
 }

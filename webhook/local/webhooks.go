@@ -63,7 +63,7 @@ func (w *Webhooks) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !w.awaitServer(ctx) {
+	if !awaitServer(ctx, w.Server) {
 		return nil
 	}
 	defer w.remove(ctx, configurations)
@@ -101,22 +101,26 @@ func (w *Webhooks) redirected() ([]client.Object, error) {
 
 // reach is how the API server is to reach the path of config.
 func (w *Webhooks) reach(config admissionregistrationv1.WebhookClientConfig) admissionregistrationv1.WebhookClientConfig {
-	at := url.URL{Scheme: "https", Host: w.Address, Path: "/"}
+	path := "/"
 	switch {
 	case config.Service != nil && config.Service.Path != nil:
-		at.Path = *config.Service.Path
+		path = *config.Service.Path
 	case config.URL != nil:
 		if given, err := url.Parse(*config.URL); err == nil { // the API server refuses a URL that is none
-			at.Path = cmp.Or(given.Path, "/")
+			path = cmp.Or(given.Path, "/")
 		}
 	}
-	text := at.String()
+	text := urlAt(w.Address, path)
 	return admissionregistrationv1.WebhookClientConfig{URL: &text, CABundle: w.CABundle}
 }
 
-// awaitServer blocks until the server serves. It returns false if ctx ended first.
-func (w *Webhooks) awaitServer(ctx context.Context) bool {
-	started := w.Server.StartedChecker()
+func urlAt(address, path string) string {
+	return (&url.URL{Scheme: "https", Host: address, Path: path}).String()
+}
+
+// awaitServer blocks until server serves. It returns false if ctx ended first.
+func awaitServer(ctx context.Context, server webhook.Server) bool {
+	started := server.StartedChecker()
 	tick := time.NewTicker(startInterval)
 	defer tick.Stop()
 	for started(nil) != nil {
