@@ -175,6 +175,16 @@ func TestAllocations(t *testing.T) {
 	if all > 10 {
 		t.Errorf("a shared List of 500 makes %v allocations", all)
 	}
+	one, onePart := client.MatchingLabels{"percent": "7"}, client.InNamespace("ns-007")
+	selected := testing.AllocsPerRun(100, func() {
+		var list corev1.PodList
+		if err := c.List(ctx, &list, one, onePart, client.UnsafeDisableDeepCopy); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if selected > 14 { // the result is made in one piece
+		t.Errorf("a shared List of 5 by label makes %v allocations", selected)
+	}
 	if unsafe.Sizeof(item{}) > 32 {
 		t.Errorf("an item takes %d bytes", unsafe.Sizeof(item{}))
 	}

@@ -20,7 +20,8 @@ import (
 // shape knows how to copy objects of one Go struct type from one place in memory to another. It is made
 // once per type.
 type shape struct {
-	typ, ptr reflect.Type // the struct and a pointer to it
+	typ reflect.Type // the struct
+	ptr uintptr      // the first of words of a pointer to it
 	// deepInto is the type's generated DeepCopyInto, bound once; nil when the type has none.
 	deepInto func(in, out unsafe.Pointer)
 }
@@ -32,13 +33,14 @@ func shapeOf(t reflect.Type) *shape {
 	if s, ok := shapes.Load(t); ok {
 		return s.(*shape)
 	}
-	s, _ := shapes.LoadOrStore(t, &shape{typ: t, ptr: reflect.PointerTo(t), deepInto: bindDeepCopyInto(t)})
+	ptr, _ := words(reflect.Zero(reflect.PointerTo(t)).Interface())
+	s, _ := shapes.LoadOrStore(t, &shape{typ: t, ptr: ptr, deepInto: bindDeepCopyInto(t)})
 	return s.(*shape)
 }
 
 // bindDeepCopyInto finds func (*T) DeepCopyInto(*T) and returns it as a function of two pointers, or nil.
 //
-// NB: this is the one unsafe spot of the package, next to its callers below. A method expression of a
+// NB: this file is the one unsafe spot of the package. A method expression of a
 // pointer receiver takes two pointers and gives nothing back, so the function value may be called through
 // a type that says just that. Through reflect.Value.Call it would cost three allocations for each copy.
 func bindDeepCopyInto(t reflect.Type) func(in, out unsafe.Pointer) {
@@ -61,13 +63,31 @@ func (s *shape) deep(in any, inPtr, out unsafe.Pointer) {
 	reflect.NewAt(s.typ, out).Elem().Set(reflect.ValueOf(in.(runtime.Object).DeepCopyObject()).Elem())
 }
 
-// flat makes *out a copy of the struct in that shares everything below it.
-func (s *shape) flat(in, out unsafe.Pointer) {
-	reflect.NewAt(s.typ, out).Elem().Set(reflect.NewAt(s.typ, in).Elem())
+// flat makes *out, of the same Go type, a copy of the struct *in that shares everything below it.
+func flat(in, out any) { reflect.ValueOf(out).Elem().Set(reflect.ValueOf(in).Elem()) }
+
+// isOf reports whether v is a pointer to the shape's type.
+func (s *shape) isOf(v any) bool {
+	typ, _ := words(v)
+	return typ == s.ptr
+}
+
+// words are the two words of an interface value: the address of the type's description, which is one for each type and
+// stays where it is, and, if the type is a pointer, the pointer. Through package reflect they cost more than a read's
+// look-up.
+func words(v any) (typ uintptr, ptr unsafe.Pointer) {
+	w := *(*struct {
+		typ uintptr
+		ptr unsafe.Pointer
+	})(unsafe.Pointer(&v))
+	return w.typ, w.ptr
 }
 
 // pointerTo returns the pointer that an interface holding a pointer holds.
-func pointerTo(v any) unsafe.Pointer { return reflect.ValueOf(v).UnsafePointer() }
+func pointerTo(v any) unsafe.Pointer {
+	_, ptr := words(v)
+	return ptr
+}
 
 // copyTo copies a stored object into the caller's object: deeply, or sharing what is below the top when
 // shared is set. Both have the same Go type, or out asks for metadata only.
@@ -79,11 +99,10 @@ func copyTo(stored runtime.Object, out runtime.Object, gvk schema.GroupVersionKi
 		}
 		return fmt.Errorf("the cache holds %s as %T, it cannot be read into a %T", gvk, stored, out)
 	}
-	s := shapeOf(st.Elem())
 	if shared {
-		s.flat(pointerTo(stored), pointerTo(out))
+		flat(stored, out)
 	} else {
-		s.deep(stored, pointerTo(stored), pointerTo(out))
+		shapeOf(st.Elem()).deep(stored, pointerTo(stored), pointerTo(out))
 	}
 	return nil
 }
@@ -172,27 +191,22 @@ func fillList(list runtime.Object, objs []stored, gvk schema.GroupVersionKind, s
 var rawExtensionType = reflect.TypeFor[runtime.RawExtension]()
 
 func fillStructs(made reflect.Value, elem reflect.Type, objs []stored, gvk schema.GroupVersionKind, shared bool) error {
-	if len(objs) == 0 {
-		return nil
-	}
-	s, base, want := shapeOf(elem), made.UnsafePointer(), reflect.PointerTo(elem)
+	s, base := shapeOf(elem), made.UnsafePointer()
 	for i := range objs {
-		out := unsafe.Add(base, uintptr(i)*elem.Size())
-		in := objs[i].obj.(runtime.Object)
-		if reflect.TypeOf(in) != want {
-			obj, ok := reflect.NewAt(elem, out).Interface().(runtime.Object)
+		in := objs[i].obj
+		switch {
+		case !s.isOf(in):
+			obj, ok := made.Index(i).Addr().Interface().(runtime.Object)
 			if !ok {
 				return fmt.Errorf("the items of a list of %s are %s, which is no object", gvk, elem)
 			}
-			if err := copyTo(in, obj, gvk, shared); err != nil {
+			if err := copyTo(in.(runtime.Object), obj, gvk, shared); err != nil {
 				return err
 			}
-			continue
-		}
-		if shared {
-			s.flat(pointerTo(in), out)
-		} else {
-			s.deep(in, pointerTo(in), out)
+		case shared:
+			made.Index(i).Set(reflect.ValueOf(in).Elem())
+		default:
+			s.deep(in, pointerTo(in), unsafe.Add(base, uintptr(i)*elem.Size()))
 		}
 	}
 	return nil

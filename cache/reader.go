@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"reflect"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -139,10 +138,10 @@ func (r *CacheReader) find(q *query) ([]stored, bool, error) {
 func (r *CacheReader) emit(obj any, out client.Object, shared bool) error {
 	s := r.shape
 	switch {
-	case s == nil || reflect.TypeOf(obj) != s.ptr || reflect.TypeOf(out) != s.ptr:
+	case s == nil || !s.isOf(obj) || !s.isOf(out):
 		return copyTo(obj.(runtime.Object), out, r.groupVersionKind, shared)
 	case shared:
-		reflect.ValueOf(out).Elem().Set(reflect.ValueOf(obj).Elem())
+		flat(obj, out)
 	default:
 		s.deep(obj, pointerTo(obj), pointerTo(out))
 	}
