@@ -26,6 +26,12 @@ type byPriority interface {
 	NewDepthMetricWithPriority(name string) metrics.DepthMetricWithPriority
 }
 
+// resolved is a depth metric that gives out the gauge of a priority: counting in
+// it looks nothing up.
+type resolved interface {
+	Of(priority int) workqueue.GaugeMetric
+}
+
 func newMeter(name string, p workqueue.MetricsProvider) *meter {
 	if name == "" {
 		none := silent{}
@@ -41,6 +47,10 @@ func newMeter(name string, p workqueue.MetricsProvider) *meter {
 	}
 	if bp, ok := p.(byPriority); ok {
 		all := bp.NewDepthMetricWithPriority(name)
+		if r, ok := all.(resolved); ok {
+			m.depth = r.Of
+			return m
+		}
 		m.depth = func(priority int) gauge { return oneDepth{all, priority} }
 		return m
 	}

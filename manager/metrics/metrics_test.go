@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	clientmetrics "k8s.io/client-go/tools/metrics"
+	"k8s.io/client-go/util/workqueue"
 
 	"github.com/wherry-dev/wherry/manager/metrics"
 )
@@ -110,8 +111,14 @@ func TestDepthReturnsToZeroPastTheCap(t *testing.T) {
 	if n, sum, rest := series(); n != 26 || sum != 40 || rest != 15 {
 		t.Errorf("%d series, sum %g, shared %g; want 26, 40, 15", n, sum, rest)
 	}
+	of, ok := d.(interface {
+		Of(priority int) workqueue.GaugeMetric
+	})
+	if !ok {
+		t.Fatal("the depth gives no gauge of a priority")
+	}
 	for p := range 40 {
-		d.Dec(p)
+		of.Of(p).Dec()
 	}
 	if _, sum, rest := series(); sum != 0 || rest != 0 {
 		t.Errorf("after all left: sum %g, shared %g", sum, rest)

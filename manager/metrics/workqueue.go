@@ -137,6 +137,9 @@ type priorityDepth struct {
 func (d *priorityDepth) Inc(priority int) { d.gauge(priority).Inc() }
 func (d *priorityDepth) Dec(priority int) { d.gauge(priority).Dec() }
 
+// Of is the series that Inc and Dec of a priority count in, for those who do so often.
+func (d *priorityDepth) Of(priority int) workqueue.GaugeMetric { return d.gauge(priority) }
+
 func (d *priorityDepth) gauge(priority int) prometheus.Gauge {
 	d.mu.RLock()
 	g := d.gauges[priority]
