@@ -89,12 +89,13 @@ func newController[request comparable](name string, options TypedOptions[request
 	if err := options.settle(name); err != nil {
 		return nil, fmt.Errorf("controller %q: %w", name, err)
 	}
+	m := metricsFor(name)
 	c := &controller[request]{
 		name:       name,
 		options:    options,
 		log:        options.controllerLogger(),
-		metrics:    metricsFor(name),
-		retries:    retryRows(options.RetryPolicies),
+		metrics:    m,
+		outcomes:   newOutcomes(options.RetryPolicies, m),
 		release:    func() {},
 		reconciler: options.Reconciler,
 	}

@@ -27,7 +27,7 @@ type controller[request comparable] struct {
 	options    TypedOptions[request]
 	log        logr.Logger
 	metrics    *meter
-	retries    []outcome
+	outcomes   outcomes
 	reconciler reconcile.TypedReconciler[request]
 
 	mu      sync.Mutex
@@ -176,10 +176,7 @@ func (c *controller[request]) serve(ctx context.Context, t *term[request]) {
 	c.metrics.workers.Set(float64(c.options.MaxConcurrentReconciles))
 	var workers sync.WaitGroup
 	for range c.options.MaxConcurrentReconciles {
-		workers.Go(func() {
-			for c.work(ctx, t) {
-			}
-		})
+		workers.Go(func() { c.worker(ctx, t) })
 	}
 	<-t.ctx.Done()
 	c.log.Info("Shutdown signal received, waiting for all workers to finish")

@@ -277,7 +277,9 @@ func TestReconcileAllocations(t *testing.T) {
 	defer c.endTerm(term)
 	if n := testing.AllocsPerRun(1000, func() {
 		term.queue.Add(request("p"))
-		c.work(term.ctx, term)
+		taken, _ := term.intake.take()
+		c.work(term.ctx, term, taken)
+		term.intake.done(taken)
 	}); n > 1 {
 		t.Errorf("%v allocations for a reconcile, want 1", n)
 	}

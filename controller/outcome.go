@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/wherry-dev/wherry/controller/fault"
@@ -147,6 +149,7 @@ type outcome struct {
 	name     string
 	when     func(ending) bool
 	result   string
+	count    prometheus.Counter // of the result; nil if it is to be looked up
 	comeback comeback
 	after    func(ending) time.Duration // for delayed
 	forget   bool                       // whether the count of failures starts anew
@@ -156,40 +159,62 @@ type outcome struct {
 	log      func(logr.Logger, ending)
 }
 
-// before and after the rows of the retry policies.
+// The table has two parts, for reconciles with an error and for those without;
+// the rows of the retry policies stand in the first, before its last row.
 var (
-	outcomesBefore = []outcome{
+	failures = []outcome{
 		{name: "stopped", when: gaveUp, result: resultStopped, log: logStopped},
 		{name: "panic", when: func(e ending) bool { return e.panicked }, result: resultError, comeback: limited, failed: true, cause: priorityqueue.Retried, log: logNothing},
+		{name: "error", when: always, result: resultError, comeback: limited, failed: true, cause: priorityqueue.Retried, log: logError},
 	}
-	outcomesAfter = []outcome{
-		{name: "error", when: func(e ending) bool { return e.err != nil }, result: resultError, comeback: limited, failed: true, cause: priorityqueue.Retried, log: logError},
+	successes = []outcome{
 		{name: "requeue after", when: func(e ending) bool { return e.result.RequeueAfter > 0 }, result: resultRequeueAfter, comeback: delayed,
 			after: func(e ending) time.Duration { return e.result.RequeueAfter }, forget: true, cause: priorityqueue.Requeued, log: logRequeueAfter},
 		{name: "requeue", when: func(e ending) bool { return e.result.Requeue }, result: resultRequeue, comeback: limited, cause: priorityqueue.Requeued, log: logRequeue},
-		{name: "success", when: func(ending) bool { return true }, result: resultSuccess, forget: true, log: logSuccess},
+		{name: "success", when: always, result: resultSuccess, forget: true, log: logSuccess},
 	}
 )
 
-// retryRows makes the whole table for a controller.
-func retryRows(policies []RetryPolicy) []outcome {
-	rows := append([]outcome(nil), outcomesBefore...)
+// outcomes is a controller's table.
+type outcomes struct{ failures, successes []outcome }
+
+// newOutcomes makes the whole table for a controller.
+func newOutcomes(policies []RetryPolicy, m *meter) outcomes {
+	first, last := failures[:len(failures)-1], failures[len(failures)-1]
+	rows := slices.Clone(first)
 	for _, p := range policies {
 		rows = append(rows, p.row())
 	}
 	conflict := Conflict.row()
-	conflict.when = func(e ending) bool {
-		return e.err != nil && e.conflicts < ConflictPatience && Conflict.Matches(e.err)
+	conflict.when = func(e ending) bool { return e.conflicts < ConflictPatience && Conflict.Matches(e.err) }
+	all := outcomes{failures: append(rows, Terminal.row(), conflict, Throttled.row(), last), successes: slices.Clone(successes)}
+	for i := range all.successes {
+		all.successes[i].count = m.result(all.successes[i].result)
 	}
-	rows = append(rows, Terminal.row(), conflict, Throttled.row())
-	return append(rows, outcomesAfter...)
+	return all
 }
+
+// of finds the row for how a reconcile ended.
+func (all *outcomes) of(e ending) *outcome {
+	rows := all.successes
+	if e.err != nil {
+		rows = all.failures
+	}
+	for i := range rows {
+		if rows[i].when(e) {
+			return &rows[i]
+		}
+	}
+	return nil // no: the last row of each part is for every ending
+}
+
+func always(ending) bool { return true }
 
 // row turns a policy into a row.
 func (p RetryPolicy) row() outcome {
 	o := outcome{
 		name:     p.Name,
-		when:     func(e ending) bool { return e.err != nil && p.Matches(e.err) },
+		when:     func(e ending) bool { return p.Matches(e.err) },
 		result:   p.Result,
 		comeback: limited,
 		failed:   !p.Quiet,
@@ -215,7 +240,7 @@ func (p RetryPolicy) row() outcome {
 
 // gaveUp tells whether a reconcile only failed because the controller stops.
 func gaveUp(e ending) bool {
-	return e.err != nil && e.ctx.Err() != nil && errors.Is(e.err, context.Canceled)
+	return e.ctx.Err() != nil && errors.Is(e.err, context.Canceled)
 }
 
 // apply does what the row says for one key.
@@ -226,7 +251,11 @@ func (o *outcome) apply(e ending, m *meter, logger logr.Logger, forget func(), a
 	if o.terminal {
 		m.terminal.Inc()
 	}
-	m.result(o.result).Inc()
+	if o.count != nil {
+		o.count.Inc()
+	} else {
+		m.result(o.result).Inc()
+	}
 	o.log(logger, e)
 	if o.forget {
 		forget()

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -191,6 +192,27 @@ func TestOutcomes(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestGoexit wants the key of a reconcile that ended its goroutine to be given
+// back: another worker can have it.
+func TestGoexit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		runs := 0
+		b := run(t, "goexit", func(context.Context, reconcile.Request) (reconcile.Result, error) {
+			if runs++; runs == 2 {
+				runtime.Goexit()
+			}
+			return reconcile.Result{}, nil
+		}, func(o *Options) { o.MaxConcurrentReconciles = 2 })
+		for range 4 {
+			b.queue.Add(request("p"))
+			synctest.Wait()
+		}
+		if runs != 4 {
+			t.Errorf("%d reconciles, want 4", runs)
+		}
+	})
 }
 
 var errTeapot = errors.New("teapot")

@@ -21,49 +21,57 @@ import (
 type intake[request comparable] struct {
 	take  func() (priorityqueue.Taken[request], bool)
 	done  func(priorityqueue.Taken[request])
+	next  func(priorityqueue.Taken[request]) (priorityqueue.Taken[request], bool) // done, then take
 	again func(priorityqueue.AddOpts, priorityqueue.Cause, request)
 }
 
 func newIntake[request comparable](q workqueue.TypedRateLimitingInterface[request]) intake[request] {
-	done := func(t priorityqueue.Taken[request]) { q.Done(t.Key) }
-	switch q := q.(type) {
-	case priorityqueue.Causal[request]:
-		return intake[request]{take: q.Take, done: q.Finish, again: q.AddWithCause}
-	case priorityqueue.PriorityQueue[request]:
-		return intake[request]{
-			done: done,
-			take: func() (priorityqueue.Taken[request], bool) {
-				key, priority, shutdown := q.GetWithPriority()
-				return priorityqueue.Taken[request]{Key: key, Priority: priority}, shutdown
-			},
-			again: func(o priorityqueue.AddOpts, _ priorityqueue.Cause, key request) { q.AddWithOpts(o, key) },
+	if causal, ok := q.(priorityqueue.Causal[request]); ok {
+		return intake[request]{take: causal.Take, done: causal.Finish, next: causal.Next, again: causal.AddWithCause}
+	}
+	in := intake[request]{done: func(t priorityqueue.Taken[request]) { q.Done(t.Key) }}
+	if by, ok := q.(priorityqueue.PriorityQueue[request]); ok {
+		in.take = func() (priorityqueue.Taken[request], bool) {
+			key, priority, shutdown := by.GetWithPriority()
+			return priorityqueue.Taken[request]{Key: key, Priority: priority}, shutdown
 		}
-	default:
-		return intake[request]{
-			done: done,
-			take: func() (priorityqueue.Taken[request], bool) {
-				key, shutdown := q.Get()
-				return priorityqueue.Taken[request]{Key: key}, shutdown
-			},
-			again: func(o priorityqueue.AddOpts, _ priorityqueue.Cause, key request) {
-				if o.RateLimited {
-					q.AddRateLimited(key)
-					return
-				}
-				q.AddAfter(key, o.After)
-			},
+		in.again = func(o priorityqueue.AddOpts, _ priorityqueue.Cause, key request) { by.AddWithOpts(o, key) }
+	} else {
+		in.take = func() (priorityqueue.Taken[request], bool) {
+			key, shutdown := q.Get()
+			return priorityqueue.Taken[request]{Key: key}, shutdown
 		}
+		in.again = func(o priorityqueue.AddOpts, _ priorityqueue.Cause, key request) {
+			if o.RateLimited {
+				q.AddRateLimited(key)
+				return
+			}
+			q.AddAfter(key, o.After)
+		}
+	}
+	in.next = func(last priorityqueue.Taken[request]) (priorityqueue.Taken[request], bool) {
+		in.done(last)
+		return in.take()
+	}
+	return in
+}
+
+// worker reconciles one key after the other until the queue is shut down.
+func (c *controller[request]) worker(ctx context.Context, t *term[request]) {
+	taken, shutdown := t.intake.take()
+	defer func() {
+		if !shutdown { // the reconciler ended the goroutine
+			t.intake.done(taken)
+		}
+	}()
+	for !shutdown {
+		c.work(ctx, t, taken)
+		taken, shutdown = t.intake.next(taken)
 	}
 }
 
-// work takes one key and reconciles it. It returns false when the queue is
-// shut down.
-func (c *controller[request]) work(ctx context.Context, t *term[request]) bool {
-	taken, shutdown := t.intake.take()
-	if shutdown {
-		return false
-	}
-	defer t.intake.done(taken)
+// work reconciles a key that was taken.
+func (c *controller[request]) work(ctx context.Context, t *term[request], taken priorityqueue.Taken[request]) {
 	c.metrics.active.Inc()
 	defer c.metrics.active.Dec()
 
@@ -72,7 +80,6 @@ func (c *controller[request]) work(ctx context.Context, t *term[request]) bool {
 	result, err, panicked := c.reconcile(turn, taken.Key)
 	c.metrics.duration.Observe(time.Since(began).Seconds())
 	c.conclude(t, turn, ending{ctx: t.ctx, result: result, err: err, panicked: panicked})
-	return true
 }
 
 // conclude does what the table says follows.
@@ -87,22 +94,15 @@ func (c *controller[request]) conclude(t *term[request], turn *turn[request], e 
 	if e.result.Priority == nil {
 		e.result.Priority = &turn.taken.Priority
 	}
-	for i := range c.retries {
-		o := &c.retries[i]
-		if !o.when(e) {
-			continue
-		}
-		logger := c.log
-		if e.err != nil || logger.V(5).Enabled() {
-			logger = turn.log()
-		}
-		o.apply(e, c.metrics, logger,
-			func() { t.queue.Forget(key) },
-			func(opts priorityqueue.AddOpts, why priorityqueue.Event) {
-				t.intake.again(opts, priorityqueue.Cause{Source: "reconciler", Event: why}, key)
-			})
-		return
+	logger := c.log
+	if e.err != nil || logger.V(5).Enabled() {
+		logger = turn.log()
 	}
+	c.outcomes.of(e).apply(e, c.metrics, logger,
+		func() { t.queue.Forget(key) },
+		func(opts priorityqueue.AddOpts, why priorityqueue.Event) {
+			t.intake.again(opts, priorityqueue.Cause{Source: "reconciler", Event: why}, key)
+		})
 }
 
 // Reconcile implements TypedController: it calls the reconciler with the

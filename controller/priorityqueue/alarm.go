@@ -57,8 +57,8 @@ func (q *queue[T]) arm(now int64) {
 
 // ring runs when the timer expires.
 func (q *queue[T]) ring() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock()
+	defer q.unlock()
 	if q.phase != running {
 		return
 	}

@@ -128,6 +128,10 @@ type Causal[T comparable] interface {
 
 	// Finish is Done for a key that was taken. It must be called once.
 	Finish(t Taken[T])
+
+	// Next is Finish of the last key and then Take, in one step. The zero
+	// Taken finishes nothing.
+	Next(last Taken[T]) (t Taken[T], shutdown bool)
 }
 
 // Traced is a face of a queue that adds every key with the cause set last.

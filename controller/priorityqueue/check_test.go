@@ -21,6 +21,9 @@ func check[T comparable](t testing.TB, q *queue[T]) {
 func inspect[T comparable](q *queue[T]) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.wanted() {
+		return fmt.Errorf("%v is ready and a worker sleeps, but nobody was woken", q.age.head.key)
+	}
 	inLevels, err := inspectLevels(q)
 	if err != nil {
 		return err

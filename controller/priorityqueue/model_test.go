@@ -166,6 +166,7 @@ func compare(t *testing.T, r *rand.Rand) {
 	m := &model{flying: map[int]bool{}}
 	keys := 1 + r.IntN(30)
 	manyPriorities := r.IntN(4) == 0
+	inHand := map[int]Taken[int]{}
 	for step := range 1500 {
 		key := r.IntN(keys)
 		switch op := r.IntN(10); {
@@ -181,12 +182,9 @@ func compare(t *testing.T, r *rand.Rand) {
 			q.AddWithOpts(AddOpts{Priority: &priority, After: after}, key)
 			m.add(time.Now(), key, priority, after)
 		case op < 8:
-			take(t, q, m, step)
+			take(t, q, m, inHand, step, q.Take)
 		case op < 9:
-			q.Done(key)
-			if m.flying[key] {
-				m.done(key)
-			}
+			finish(t, q, m, inHand, step, key, r.IntN(3))
 		default:
 			time.Sleep(time.Duration(r.IntN(4000)) * time.Millisecond)
 			synctest.Wait()
@@ -199,7 +197,37 @@ func compare(t *testing.T, r *rand.Rand) {
 	}
 }
 
-func take(t *testing.T, q *queue[int], m *model, step int) {
+// finish ends a key in one of the ways there are.
+func finish(t *testing.T, q *queue[int], m *model, inHand map[int]Taken[int], step, key, how int) {
+	t.Helper()
+	last, held := inHand[key]
+	delete(inHand, key)
+	if held {
+		m.done(key)
+	}
+	switch {
+	case how == 0 || !held:
+		q.Done(key)
+	case how == 1 || !m.has(time.Now()):
+		q.Finish(last)
+	default:
+		take(t, q, m, inHand, step, func() (Taken[int], bool) { return q.Next(last) })
+	}
+}
+
+// has tells whether a key can be handed out.
+func (m *model) has(now time.Time) bool {
+	m.promote(now)
+	for _, i := range m.items {
+		if i.due.IsZero() && !i.blocked {
+			return true
+		}
+	}
+	return false
+}
+
+// take gets the next key in the given way, which may block if there is none.
+func take(t *testing.T, q *queue[int], m *model, inHand map[int]Taken[int], step int, get func() (Taken[int], bool)) {
 	t.Helper()
 	key, priority, ok := m.get(time.Now())
 	if !ok {
@@ -210,8 +238,9 @@ func take(t *testing.T, q *queue[int], m *model, step int) {
 		}
 		return
 	}
-	gotKey, gotPriority, shutdown := q.GetWithPriority()
-	if shutdown || gotKey != key || gotPriority != priority {
-		t.Fatalf("step %d: got %d with priority %d (shut down %t), want %d with %d", step, gotKey, gotPriority, shutdown, key, priority)
+	got, shutdown := get()
+	if shutdown || got.Key != key || got.Priority != priority {
+		t.Fatalf("step %d: got %d with priority %d (shut down %t), want %d with %d", step, got.Key, got.Priority, shutdown, key, priority)
 	}
+	inHand[key] = got
 }

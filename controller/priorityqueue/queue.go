@@ -36,6 +36,10 @@ const (
 	// maxFree is how many unused slots are kept for later.
 	maxFree = 1024
 
+	// lockTries is how often the lock is tried before its taker may be put to
+	// sleep: a few times as long as it is ever held.
+	lockTries = 200
+
 	// roomyMap is the number of keys above which the map is made anew once
 	// the queue has run empty, because maps do not shrink.
 	roomyMap = 8192
@@ -57,11 +61,12 @@ type queue[T comparable] struct {
 	meter   *meter
 	epoch   time.Time
 
-	mu      sync.Mutex
-	work    sync.Cond // a slot became ready, or the phase changed
-	drained sync.Cond // something was handed out or done while draining
+	mu      sync.Mutex // taken by lock, released by unlock
+	work    sync.Cond  // a slot became ready, or the phase changed
+	drained sync.Cond  // something was handed out or done while draining
 	phase   phase
-	waiters int // workers in work.Wait
+	waiters int  // workers in work.Wait
+	coming  bool // one of them was woken and has not arrived yet
 
 	slots   map[T]*slot[T]
 	peak    int // most slots since the map was made
@@ -91,6 +96,38 @@ func newQueue[T comparable](limiter workqueue.TypedRateLimiter[T], m *meter, fau
 	q.work.L, q.drained.L = &q.mu, &q.mu
 	return q
 }
+
+// lock takes q.mu. The runtime lets a goroutine that finds a mutex taken sleep
+// at once if others could run meanwhile, as workers always can: then most
+// hand-outs of a busy queue cost two switches of goroutines. The lock is held
+// for less than one of them takes, so it is worth asking again.
+func (q *queue[T]) lock() {
+	for range lockTries {
+		if q.mu.TryLock() {
+			return
+		}
+	}
+	q.mu.Lock()
+}
+
+// unlock releases q.mu, and wakes a worker if there is something to do for
+// it. It is the one place that does: whoever leaves a ready slot behind comes
+// through here, the worker that took the slot before it as well. So one worker
+// on its way is enough, however many slots there are, and one that comes back
+// to the queue by itself meanwhile costs nobody a wake-up.
+func (q *queue[T]) unlock() {
+	wake := q.wanted()
+	if wake {
+		q.coming = true
+	}
+	q.mu.Unlock()
+	if wake {
+		q.work.Signal()
+	}
+}
+
+// wanted tells whether a worker sleeps that has something to do. q.mu is held.
+func (q *queue[T]) wanted() bool { return q.waiters > 0 && !q.coming && q.age.head != nil }
 
 // now is the queue's clock: monotonic nanoseconds since the queue was made.
 func (q *queue[T]) now() int64 { return int64(time.Since(q.epoch)) }
@@ -146,11 +183,11 @@ func (q *queue[T]) limited(item T) (d time.Duration) {
 
 // put is the one way into the queue. The cause may be nil; it is only read.
 func (q *queue[T]) put(item T, priority int, after time.Duration, c *Cause) {
-	q.mu.Lock()
+	q.lock()
 	if q.phase == running {
 		q.file(item, priority, after, c)
 	}
-	q.mu.Unlock()
+	q.unlock()
 }
 
 // file is put with q.mu held.
@@ -224,9 +261,6 @@ func (q *queue[T]) lineUp(s *slot[T]) {
 	s.level = q.levelFor(s.priority)
 	s.level.turn.pushBack(s)
 	q.age.pushBack(s)
-	if q.waiters > 0 {
-		q.work.Signal()
-	}
 }
 
 // raise moves a ready slot to the end of a higher priority. Its age stays.
@@ -284,31 +318,54 @@ func (q *queue[T]) GetWithPriority() (item T, priority int, shutdown bool) {
 
 // Take is Get with all the queue knows about the key.
 func (q *queue[T]) Take() (t Taken[T], shutdown bool) {
-	q.mu.Lock()
+	q.lock()
 	for {
-		if q.phase == stopped {
-			q.mu.Unlock()
-			return t, true
-		}
-		now := q.now()
-		if q.phase == running {
-			q.promote(now)
-		}
-		if s := q.pick(now); s != nil {
-			waited := q.handOut(s, now)
-			t = Taken[T]{Key: s.key, Priority: s.priority, causes: s.causes.hand(), slot: s}
-			q.mu.Unlock()
+		t, waited, ok := q.take(q.now())
+		if ok {
+			q.unlock()
 			q.meter.latency.Observe(seconds(waited))
 			return t, false
 		}
-		if q.phase == draining {
-			q.mu.Unlock()
+		if q.phase != running {
+			q.unlock()
 			return t, true
 		}
 		q.waiters++
 		q.work.Wait()
 		q.waiters--
+		q.coming = false
 	}
+}
+
+// Next is Finish and then Take, with one turn at the lock if a key is ready.
+func (q *queue[T]) Next(last Taken[T]) (t Taken[T], shutdown bool) {
+	q.lock()
+	now := q.now()
+	worked, landed := q.land(last.slot, now)
+	t, waited, ok := q.take(now)
+	q.unlock()
+	if landed {
+		q.meter.work.Observe(seconds(worked))
+	}
+	if !ok {
+		return q.Take()
+	}
+	q.meter.latency.Observe(seconds(waited))
+	return t, false
+}
+
+// take hands out the next slot, if there is one, and tells how long it waited.
+// q.mu is held.
+func (q *queue[T]) take(now int64) (t Taken[T], waited int64, ok bool) {
+	if q.phase == running {
+		q.promote(now)
+	}
+	s := q.pick(now)
+	if s == nil {
+		return t, 0, false
+	}
+	waited = q.handOut(s, now)
+	return Taken[T]{Key: s.key, Priority: s.priority, causes: s.causes.hand(), slot: s}, waited, true
 }
 
 // pick chooses the next slot: the highest priority's first, but now and then
@@ -350,24 +407,32 @@ func (q *queue[T]) handOut(s *slot[T], now int64) (waited int64) {
 // that was added meanwhile is lined up now. Done of any other key does
 // nothing.
 func (q *queue[T]) Done(item T) {
-	q.mu.Lock()
-	q.done(q.slots[item])
+	q.lock()
+	q.finish(q.slots[item])
 }
 
 // Finish is Done for a key that was taken, and spares looking for it.
 func (q *queue[T]) Finish(t Taken[T]) {
-	q.mu.Lock()
-	q.done(t.slot)
+	q.lock()
+	q.finish(t.slot)
 }
 
-// done is Done. It is called with q.mu held, and releases it.
-func (q *queue[T]) done(s *slot[T]) {
-	if s == nil || !s.inFlight {
-		q.mu.Unlock()
-		return
+// finish is Done. It is called with q.mu held, and releases it.
+func (q *queue[T]) finish(s *slot[T]) {
+	worked, landed := q.land(s, q.now())
+	q.unlock()
+	if landed {
+		q.meter.work.Observe(seconds(worked))
 	}
-	now := q.now()
-	worked := now - s.started
+}
+
+// land ends a slot's flight, if it is in one, and tells how long that was.
+// q.mu is held.
+func (q *queue[T]) land(s *slot[T], now int64) (worked int64, ok bool) {
+	if s == nil || !s.inFlight {
+		return 0, false
+	}
+	worked = now - s.started
 	q.flying.remove(s)
 	s.inFlight = false
 	switch s.state {
@@ -380,8 +445,7 @@ func (q *queue[T]) done(s *slot[T]) {
 	if q.phase == stopped {
 		q.showRunning(now)
 	}
-	q.mu.Unlock()
-	q.meter.work.Observe(seconds(worked))
+	return worked, true
 }
 
 // moved notes progress. q.mu is held.
