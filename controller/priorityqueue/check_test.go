@@ -36,11 +36,12 @@ func inspect[T comparable](q *queue[T]) error {
 	if err != nil {
 		return fmt.Errorf("flying: %w", err)
 	}
+	slots, err := inspectTable(&q.slots)
+	if err != nil {
+		return fmt.Errorf("table: %w", err)
+	}
 	nReady, nDelayed := 0, 0
-	for key, s := range q.slots {
-		if s.key != key {
-			return fmt.Errorf("slot of %v holds %v", key, s.key)
-		}
+	for key, s := range slots {
 		if s.state == idle && !s.inFlight {
 			return fmt.Errorf("%v is neither queued nor in flight", key)
 		}
@@ -69,10 +70,29 @@ func inspect[T comparable](q *queue[T]) error {
 			return fmt.Errorf("the heap is out of order at %d", i)
 		}
 	}
-	if nReady != q.nReady || nDelayed != len(q.delayed) || len(flying) > len(q.slots) {
+	if nReady != q.nReady || nDelayed != len(q.delayed) || len(flying) > len(slots) {
 		return fmt.Errorf("counts: ready %d (says %d), delayed %d (has %d)", nReady, q.nReady, nDelayed, len(q.delayed))
 	}
 	return nil
+}
+
+// inspectTable returns the slots by key. Each must be found, and none twice.
+func inspectTable[T comparable](t *table[T]) (map[T]*slot[T], error) {
+	slots := map[T]*slot[T]{}
+	var wrong error
+	t.all(func(s *slot[T]) {
+		if slots[s.key] != nil {
+			wrong = fmt.Errorf("%v is in it twice", s.key)
+		}
+		if s.hash != t.hash(s.key) || t.find(s.hash, s.key) != s {
+			wrong = fmt.Errorf("%v is in it and not found", s.key)
+		}
+		slots[s.key] = s
+	})
+	if len(slots) != t.n {
+		wrong = fmt.Errorf("%d slots (says %d)", len(slots), t.n)
+	}
+	return slots, wrong
 }
 
 func inspectLevels[T comparable](q *queue[T]) (map[*slot[T]]bool, error) {

@@ -5,6 +5,7 @@ package priorityqueue
 
 import (
 	"fmt"
+	"hash/maphash"
 	"math"
 	"sync"
 	"time"
@@ -40,9 +41,9 @@ const (
 	// sleep: a few times as long as it is ever held.
 	lockTries = 200
 
-	// roomyMap is the number of keys above which the map is made anew once
-	// the queue has run empty, because maps do not shrink.
-	roomyMap = 8192
+	// roomyTable is the number of keys above which the table is made anew
+	// once the queue has run empty, because it does not shrink.
+	roomyTable = 8192
 )
 
 type phase uint8
@@ -68,8 +69,8 @@ type queue[T comparable] struct {
 	waiters int  // workers in work.Wait
 	coming  bool // one of them was woken and has not arrived yet
 
-	slots   map[T]*slot[T]
-	peak    int // most slots since the map was made
+	slots   table[T]
+	peak    int // most slots since the table was made
 	free    *slot[T]
 	nFree   int
 	seq     uint64
@@ -89,7 +90,7 @@ func newQueue[T comparable](limiter workqueue.TypedRateLimiter[T], m *meter, fau
 		faults:  faults,
 		meter:   m,
 		epoch:   time.Now(),
-		slots:   map[T]*slot[T]{},
+		slots:   newTable[T](maphash.MakeSeed()),
 		age:     list[T]{link: inAge},
 		flying:  list[T]{link: inTurn},
 	}
@@ -183,18 +184,19 @@ func (q *queue[T]) limited(item T) (d time.Duration) {
 
 // put is the one way into the queue. The cause may be nil; it is only read.
 func (q *queue[T]) put(item T, priority int, after time.Duration, c *Cause) {
+	hash := q.slots.hash(item)
 	q.lock()
 	if q.phase == running {
-		q.file(item, priority, after, c)
+		q.file(item, hash, priority, after, c)
 	}
 	q.unlock()
 }
 
 // file is put with q.mu held.
-func (q *queue[T]) file(item T, priority int, after time.Duration, c *Cause) {
-	s := q.slots[item]
+func (q *queue[T]) file(item T, hash uint64, priority int, after time.Duration, c *Cause) {
+	s := q.slots.find(hash, item)
 	if s == nil {
-		s = q.newSlot(item)
+		s = q.newSlot(item, hash)
 	}
 	if s.state == idle {
 		s.priority = priority
@@ -320,8 +322,7 @@ func (q *queue[T]) GetWithPriority() (item T, priority int, shutdown bool) {
 func (q *queue[T]) Take() (t Taken[T], shutdown bool) {
 	q.lock()
 	for {
-		t, waited, ok := q.take(q.now())
-		if ok {
+		if t, waited, ok := q.take(q.now()); ok {
 			q.unlock()
 			q.meter.latency.Observe(seconds(waited))
 			return t, false
@@ -407,8 +408,9 @@ func (q *queue[T]) handOut(s *slot[T], now int64) (waited int64) {
 // that was added meanwhile is lined up now. Done of any other key does
 // nothing.
 func (q *queue[T]) Done(item T) {
+	hash := q.slots.hash(item)
 	q.lock()
-	q.finish(q.slots[item])
+	q.finish(q.slots.find(hash, item))
 }
 
 // Finish is Done for a key that was taken, and spares looking for it.
@@ -472,7 +474,7 @@ func (q *queue[T]) Len() int {
 }
 
 // newSlot makes the slot of a key, from the free list when it can.
-func (q *queue[T]) newSlot(item T) *slot[T] {
+func (q *queue[T]) newSlot(item T, hash uint64) *slot[T] {
 	s := q.free
 	if s == nil {
 		s = &slot[T]{}
@@ -481,23 +483,24 @@ func (q *queue[T]) newSlot(item T) *slot[T] {
 		s.links[inTurn].next = nil
 		q.nFree--
 	}
-	s.key = item
-	q.slots[item] = s
-	q.peak = max(q.peak, len(q.slots))
+	s.key, s.hash = item, hash
+	q.slots.insert(s)
+	q.peak = max(q.peak, q.slots.n)
 	return s
 }
 
 // release forgets a slot that is neither queued nor in flight.
 func (q *queue[T]) release(s *slot[T]) {
-	delete(q.slots, s.key)
-	if len(q.slots) == 0 && q.peak > roomyMap {
-		q.slots, q.peak = map[T]*slot[T]{}, 0
+	q.slots.remove(s)
+	if q.slots.n == 0 && q.peak > roomyTable {
+		q.slots.reset()
+		q.peak = 0
 	}
 	if q.nFree >= maxFree {
 		return
 	}
-	kept := s.causes.reset()
-	*s = slot[T]{causes: kept}
+	var none T
+	s.key, s.causes = none, s.causes.reset()
 	s.links[inTurn].next = q.free
 	q.free = s
 	q.nFree++

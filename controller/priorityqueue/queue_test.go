@@ -247,15 +247,15 @@ func TestManyPriorities(t *testing.T) {
 func TestSlotsAreGivenBack(t *testing.T) {
 	q := newQueue(workqueue.DefaultTypedItemBasedRateLimiter[int](), newMeter("", nil), nil)
 	defer q.ShutDown()
-	for i := range 2 * roomyMap {
+	for i := range 2 * roomyTable {
 		q.Add(i)
 	}
-	for range 2 * roomyMap {
+	for range 2 * roomyTable {
 		key, _ := q.Get()
 		q.Done(key)
 	}
-	if len(q.slots) != 0 || q.peak != 0 || q.nFree > maxFree {
-		t.Errorf("after a burst: %d slots, peak %d, %d free", len(q.slots), q.peak, q.nFree)
+	if q.slots.n != 0 || q.peak != 0 || len(q.slots.chains) != firstChains || q.nFree > maxFree {
+		t.Errorf("after a burst: %d slots, peak %d, %d chains, %d free", q.slots.n, q.peak, len(q.slots.chains), q.nFree)
 	}
 }
 

@@ -68,17 +68,17 @@ func (q *queue[T]) stop() {
 	}
 	q.phase = stopped
 	q.dropDelayed()
-	for _, s := range q.slots {
+	q.slots.all(func(s *slot[T]) {
 		if s.state == ready {
 			s.level.depth.Dec()
 		}
-	}
-	kept := map[T]*slot[T]{}
+	})
+	q.slots.reset()
 	for s := q.flying.head; s != nil; s = s.links[inTurn].next {
 		s.state, s.level = idle, nil
-		kept[s.key] = s
+		q.slots.insert(s)
 	}
-	q.slots, q.levels, q.age, q.nReady = kept, nil, list[T]{link: inAge}, 0
+	q.levels, q.age, q.nReady = nil, list[T]{link: inAge}, 0
 	q.free, q.nFree = nil, maxFree
 	q.showRunning(q.now())
 	q.work.Broadcast()
@@ -93,7 +93,7 @@ func (q *queue[T]) dropDelayed() {
 		q.delayed[i] = nil
 		s.state = idle
 		if !s.inFlight {
-			delete(q.slots, s.key)
+			q.slots.remove(s)
 		}
 	}
 	q.delayed = nil

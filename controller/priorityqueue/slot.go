@@ -17,6 +17,8 @@ const (
 // or in flight.
 type slot[T comparable] struct {
 	key      T
+	hash     uint64   // of key, in the table
+	chain    *slot[T] // the next slot of the table's chain
 	priority int
 
 	// links[inTurn] chains the slot into its level or, once handed out, into

@@ -110,7 +110,7 @@ func TestNoNeedlessWakeUp(t *testing.T) {
 		c := newCrew(q, 3)
 		q.mu.Lock() // a worker that is woken does not arrive
 		for key := range 5 {
-			q.file(key, 0, 0, nil)
+			q.file(key, q.slots.hash(key), 0, 0, nil)
 			woken := q.wanted()
 			if woken {
 				q.coming = true
