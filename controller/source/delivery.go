@@ -18,6 +18,7 @@ import (
 	"github.com/wherry-dev/wherry/controller/handler"
 	"github.com/wherry-dev/wherry/controller/predicate"
 	"github.com/wherry-dev/wherry/controller/priorityqueue"
+	"github.com/wherry-dev/wherry/controller/reconcile"
 )
 
 // delivery carries the events of one run through predicates and handler into
@@ -30,8 +31,9 @@ type delivery[object any, request comparable] struct {
 	handler    handler.TypedEventHandler[object, request]
 	assert     func(any) (object, bool)
 	queue      workqueue.TypedRateLimitingInterface[request]
-	traced     *priorityqueue.Traced[request] // queue, if it remembers causes
-	inline     bool                           // whether nothing here is a user's
+	traced     *priorityqueue.Traced[request]          // queue, if it remembers causes
+	direct     func(object, priorityqueue.Event, bool) // queues as the handler would, sooner; nil if there is no such way
+	inline     bool                                    // whether nothing here is a user's
 }
 
 var _ toolscache.ResourceEventHandler = (*delivery[client.Object, int])(nil)
@@ -58,8 +60,33 @@ func deliver[object any, request comparable](
 	if causal, ok := queue.(priorityqueue.Causal[request]); ok {
 		d.traced = priorityqueue.Trace(causal, d.inline)
 		d.queue = d.traced
+		if handler.ForObject(h) {
+			d.direct, _ = any(directly(source, d.traced)).(func(object, priorityqueue.Event, bool))
+		}
 	}
 	return d
+}
+
+// directly returns what queues an event's object under its own name, with
+// LowPriority if low, as handler.EnqueueRequestForObject does. That handler is
+// most of all there are, and the name it asks for is the one that the cause
+// keeps. It is nil for keys of another type.
+func directly[request comparable](source string, queue *priorityqueue.Traced[request]) func(o client.Object, e priorityqueue.Event, low bool) {
+	q, ok := any(queue).(*priorityqueue.Traced[reconcile.Request])
+	if !ok {
+		return nil
+	}
+	priority := handler.LowPriority
+	lowered := priorityqueue.AddOpts{Priority: &priority}
+	return func(o client.Object, e priorityqueue.Event, low bool) {
+		name := types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
+		q.Because(source, e, name)
+		if low {
+			q.AddWithOpts(lowered, reconcile.Request{NamespacedName: name})
+			return
+		}
+		q.Add(reconcile.Request{NamespacedName: name})
+	}
 }
 
 // Inline tells the cache whether it may deliver while it changes its store:
@@ -81,6 +108,10 @@ func (d *delivery[object, request]) OnAdd(obj any, isInInitialList bool) {
 	why := priorityqueue.Created
 	if isInInitialList {
 		why = priorityqueue.Initial
+	}
+	if d.direct != nil {
+		d.direct(o, why, isInInitialList)
+		return
 	}
 	d.because(why, obj)
 	d.handler.Create(d.ctx, e, d.queue)
@@ -106,6 +137,10 @@ func (d *delivery[object, request]) OnUpdate(oldObj, newObj any) {
 	if sameVersion(oldObj, newObj) {
 		why = priorityqueue.Resynced
 	}
+	if d.direct != nil {
+		d.direct(after, why, why == priorityqueue.Resynced)
+		return
+	}
 	d.because(why, newObj)
 	d.handler.Update(d.ctx, e, d.queue)
 }
@@ -126,6 +161,10 @@ func (d *delivery[object, request]) OnDelete(obj any) {
 		if !p.Delete(e) {
 			return
 		}
+	}
+	if d.direct != nil {
+		d.direct(o, priorityqueue.Deleted, false)
+		return
 	}
 	d.because(priorityqueue.Deleted, obj)
 	d.handler.Delete(d.ctx, e, d.queue)

@@ -392,6 +392,44 @@ func TestDelivery(t *testing.T) {
 	}
 }
 
+// TestDirect wants an event's own object to be queued as its handler would
+// have: the same keys, priorities and causes.
+func TestDirect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		through := struct {
+			handler.EnqueueRequestForObject
+		}{} // not the handler itself
+		for name, deliverTo := range map[string]func(*delivery[client.Object, reconcile.Request]){
+			"initial":  func(d *delivery[client.Object, reconcile.Request]) { d.OnAdd(pod("p", "1"), true) },
+			"created":  func(d *delivery[client.Object, reconcile.Request]) { d.OnAdd(pod("p", "1"), false) },
+			"updated":  func(d *delivery[client.Object, reconcile.Request]) { d.OnUpdate(pod("p", "1"), pod("p", "2")) },
+			"resynced": func(d *delivery[client.Object, reconcile.Request]) { d.OnUpdate(pod("p", "1"), pod("p", "1")) },
+			"deleted":  func(d *delivery[client.Object, reconcile.Request]) { d.OnDelete(pod("p", "1")) },
+			"tombstone": func(d *delivery[client.Object, reconcile.Request]) {
+				d.OnDelete(toolscache.DeletedFinalStateUnknown{Obj: pod("p", "1")})
+			},
+			"generic": func(d *delivery[client.Object, reconcile.Request]) {
+				d.generic(event.GenericEvent{Object: pod("p", "1")})
+			},
+			"nothing": func(d *delivery[client.Object, reconcile.Request]) { d.generic(event.GenericEvent{}) },
+		} {
+			plain, direct := newQueue(t), newQueue(t)
+			d := deliver[client.Object](t.Context(), "test", &through, nil, plain)
+			if d.direct != nil {
+				t.Fatal("a handler of another type is passed by")
+			}
+			deliverTo(d)
+			if d = deliver[client.Object](t.Context(), "test", &handler.EnqueueRequestForObject{}, nil, direct); d.direct == nil {
+				t.Fatal("the events take the long way")
+			}
+			deliverTo(d)
+			if got, wanted := drain(direct), drain(plain); !slices.Equal(got, wanted) {
+				t.Errorf("%s: queued %q, the handler queues %q", name, got, wanted)
+			}
+		}
+	})
+}
+
 func TestInformer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		informer := controllertest.NewFakeInformer()
