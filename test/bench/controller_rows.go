@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -38,6 +39,7 @@ const (
 	duplicateKeys  = 2_000
 	duplicateTimes = 50
 	latencySamples = 2_000
+	latencyTurns   = 20 // of each side, so that a noisy moment hits both
 )
 
 // handOver is an informer without a store: what is sent to it reaches the one
@@ -79,10 +81,16 @@ type pipeline struct {
 	handler cache.ResourceEventHandler
 	last    chan struct{} // gets one whenever the key "last" is reconciled
 	began   chan time.Time
+	busy    atomic.Pointer[chan struct{}] // reconciles wait until it is closed
+	done    atomic.Int64                  // reconciles
 }
 
 // reconciled is what both reconcilers do.
 func (p *pipeline) reconciled(name string) {
+	if busy := p.busy.Load(); busy != nil {
+		<-*busy
+	}
+	p.done.Add(1)
 	switch name {
 	case "last":
 		p.last <- struct{}{}
@@ -178,8 +186,9 @@ func theirPipeline(workers int, l logging) (*pipeline, error) {
 }
 
 // through is the work of a row: so many events over so many keys, until the
-// last of them is reconciled.
-func through(keys int, made func() (*pipeline, error)) func() (work, error) {
+// last of them is reconciled. If busy, every worker has its hands full until
+// all events are delivered.
+func through(keys int, busy bool, made func() (*pipeline, error)) func() (work, error) {
 	return func() (work, error) {
 		p, err := made()
 		if err != nil {
@@ -193,50 +202,57 @@ func through(keys int, made func() (*pipeline, error)) func() (work, error) {
 		last := &corev1.Pod{}
 		last.Namespace, last.Name = "team-00", "last"
 		return func(n int) error {
+			idle := make(chan struct{})
+			if busy {
+				p.busy.Store(&idle)
+			}
 			for i := range n {
 				p.handler.OnAdd(objects[i%keys], false)
 			}
 			p.handler.OnAdd(last, false)
+			p.busy.Store(nil)
+			close(idle)
 			<-p.last
 			return nil
 		}, nil
 	}
 }
 
-// latencies delivers single events to an idle controller and returns how long
-// each took to reach the reconciler, sorted, in microseconds.
-func latencies(p *pipeline) []float64 {
+// latencies delivers n single events to an idle controller and returns how
+// long each took to reach the reconciler, in microseconds.
+func latencies(p *pipeline, n int) []float64 {
 	const pause = 300 * time.Microsecond
 	timed := &corev1.Pod{}
 	timed.Namespace, timed.Name = "team-00", "timed"
-	took := make([]float64, 0, latencySamples)
-	for range latencySamples {
+	took := make([]float64, 0, n)
+	for range n {
 		began := time.Now()
 		p.handler.OnAdd(timed, false)
 		took = append(took, float64((<-p.began).Sub(began).Nanoseconds())/1000)
 		time.Sleep(pause)
 	}
-	slices.Sort(took)
 	return took
 }
 
 func controllerRows() []row {
-	pipelines := func(name string, n, keys, workers int, l logging, targets map[unit]float64) row {
+	pipelines := func(name string, n, keys, workers int, busy bool, l logging, targets map[unit]float64) row {
 		return row{
 			name: "pipeline: " + name, n: n, targets: targets,
-			ours:   through(keys, func() (*pipeline, error) { return ourPipeline(workers, l) }),
-			theirs: through(keys, func() (*pipeline, error) { return theirPipeline(workers, l) }),
+			ours:   through(keys, busy, func() (*pipeline, error) { return ourPipeline(workers, l) }),
+			theirs: through(keys, busy, func() (*pipeline, error) { return theirPipeline(workers, l) }),
 		}
 	}
 	distinct := map[unit]float64{cpu: 0.2, allocs: 6.0 / 18, bytes: 0}
 	quiet := map[unit]float64{cpu: 0.15, allocs: 8.0 / 47, bytes: 0.1}
 	duplicates := map[unit]float64{cpu: 0.15, allocs: 0}
 	return []row{
-		pipelines("distinct keys, 1 worker", distinctKeys, distinctKeys, 1, logging{}, distinct),
-		pipelines("distinct keys, 10 workers", distinctKeys, distinctKeys, 10, logging{}, distinct),
-		pipelines("zap, nothing logged, 1 worker", distinctKeys, distinctKeys, 1, logging{zap: true}, quiet),
-		pipelines("duplicates, 1 worker", duplicateKeys*duplicateTimes, duplicateKeys, 1, logging{}, duplicates),
-		pipelines("duplicates, 10 workers", duplicateKeys*duplicateTimes, duplicateKeys, 10, logging{}, duplicates),
+		pipelines("distinct keys, 1 worker", distinctKeys, distinctKeys, 1, false, logging{}, distinct),
+		pipelines("distinct keys, 10 workers", distinctKeys, distinctKeys, 10, false, logging{}, distinct),
+		pipelines("zap, nothing logged, 1 worker", distinctKeys, distinctKeys, 1, false, logging{zap: true}, quiet),
+		pipelines("duplicates, 1 worker", duplicateKeys*duplicateTimes, duplicateKeys, 1, true, logging{}, duplicates),
+		pipelines("duplicates, 10 workers", duplicateKeys*duplicateTimes, duplicateKeys, 10, true, logging{}, duplicates),
+		pipelines("duplicates, racing, 1 worker", duplicateKeys*duplicateTimes, duplicateKeys, 1, false, logging{}, duplicates),
+		pipelines("duplicates, racing, 10 workers", duplicateKeys*duplicateTimes, duplicateKeys, 10, false, logging{}, duplicates),
 		{
 			name: "pipeline: event to reconcile, idle", targets: map[unit]float64{p50: 0.5, p99: 0},
 			fixed: func(int) (map[unit][2]float64, error) {
@@ -248,9 +264,15 @@ func controllerRows() []row {
 				if err != nil {
 					return nil, err
 				}
-				latencies(ours)
-				latencies(theirs)
-				a, b := latencies(ours), latencies(theirs)
+				var a, b []float64
+				for turn := range latencyTurns + 1 {
+					x, y := latencies(ours, latencySamples/latencyTurns), latencies(theirs, latencySamples/latencyTurns)
+					if turn > 0 { // the first is a warm-up
+						a, b = append(a, x...), append(b, y...)
+					}
+				}
+				slices.Sort(a)
+				slices.Sort(b)
 				at := func(all []float64, percent int) float64 { return all[len(all)*percent/100] }
 				return map[unit][2]float64{p50: {at(a, 50), at(b, 50)}, p99: {at(a, 99), at(b, 99)}}, nil
 			},
