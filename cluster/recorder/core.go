@@ -5,6 +5,7 @@ package recorder
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
 
 	"github.com/wherry-dev/wherry/client"
 )
@@ -77,55 +79,86 @@ func eventName(ref *corev1.ObjectReference, now time.Time) string {
 }
 
 // coreSender sends core/v1 events: counted if they repeat, aggregated if they are alike, and cut off if an
-// object makes too many, all as client-go does it.
+// object makes too many, by the rules of client-go's EventCorrelator. That one itself links strategicpatch, for
+// patches of three fields.
 type coreSender struct {
-	client    client.Client
-	correlate *record.EventCorrelator
+	client client.Client
+	alike  *record.EventAggregator
+	seen   *lru.Cache // key of the aggregator to occurrence
+	spam   *record.EventSourceObjectSpamFilter
+}
+
+const (
+	// alikeEvents that differ only in their message within alikeSeconds are told as one.
+	alikeEvents  = 10
+	alikeSeconds = 600
+)
+
+// occurrence is what was last sent of an event that may repeat.
+type occurrence struct {
+	name  string
+	first metav1.Time
+	count int32
 }
 
 func newCoreSender(c client.Client) *coreSender {
-	return &coreSender{client: c, correlate: record.NewEventCorrelator(clock.RealClock{})}
+	return &coreSender{
+		client: c, seen: lru.New(maxSeries), spam: newSpamFilter(),
+		alike: record.NewEventAggregator(maxSeries, record.EventAggregatorByReasonFunc, record.EventAggregatorByReasonMessageFunc,
+			alikeEvents, alikeSeconds, clock.RealClock{}),
+	}
 }
 
-// job sends an event, or the new count of an older one. The correlator is asked once, by the first try.
+// job sends an event, or the new count of an older one. The event is counted once, by the first try.
 func (s *coreSender) job(event *corev1.Event) job {
 	var send job
 	return func(ctx context.Context) error {
 		if send == nil {
-			result, err := s.correlate.EventCorrelate(event)
-			if err != nil {
-				return err
-			}
-			if result.Skip {
+			counted := s.count(event)
+			if s.spam.Filter(counted) {
 				return nil
 			}
-			send = s.settled(result)
+			send = s.settled(counted)
 		}
 		return send(ctx)
 	}
 }
 
-func (s *coreSender) settled(result *record.EventCorrelateResult) job {
-	event := result.Event
+// count gives an event the name, count and first time of those it repeats. It is called by the queue's goroutine alone.
+func (s *coreSender) count(event *corev1.Event) *corev1.Event {
+	told, key := s.alike.EventAggregate(event)
+	counted := told.DeepCopy()
+	if last, ok := s.seen.Get(key); ok {
+		last := last.(occurrence)
+		counted.Name, counted.FirstTimestamp, counted.Count = last.name, last.first, last.count+1
+	}
+	s.seen.Add(key, occurrence{counted.Name, counted.FirstTimestamp, counted.Count})
+	return counted
+}
+
+func (s *coreSender) settled(event *corev1.Event) job {
 	return func(ctx context.Context) error {
-		var sent *corev1.Event
 		err := error(apierrors.NewNotFound(corev1.Resource("events"), event.Name))
-		if event.Count > 1 && len(result.Patch) > 0 {
-			sent, err = s.patch(ctx, event, result.Patch)
+		if event.Count > 1 {
+			err = s.recount(ctx, event)
 		}
 		if apierrors.IsNotFound(err) { // new, or its time was up on the server
-			created := event.DeepCopy()
-			created.ResourceVersion = ""
-			sent, err = created, s.client.Create(ctx, created)
+			err = s.client.Create(ctx, event.DeepCopy())
 		}
 		if apierrors.IsAlreadyExists(err) {
 			return nil // an earlier try got through
 		}
-		if err == nil {
-			s.correlate.UpdateState(sent)
-		}
 		return err
 	}
+}
+
+// recount tells the server what changes when an event repeats.
+func (s *coreSender) recount(ctx context.Context, event *corev1.Event) error {
+	patch, err := json.Marshal(map[string]any{"count": event.Count, "lastTimestamp": event.LastTimestamp, "message": event.Message})
+	if err == nil {
+		_, err = s.patch(ctx, event, patch)
+	}
+	return err
 }
 
 func (s *coreSender) patch(ctx context.Context, event *corev1.Event, patch []byte) (*corev1.Event, error) {

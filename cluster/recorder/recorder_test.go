@@ -194,6 +194,24 @@ func TestCoreEventsAreCounted(t *testing.T) {
 	}
 }
 
+// What differs only in its message is told as one event from the tenth message on, in the name of those before.
+func TestCoreEventsAlikeAreAggregated(t *testing.T) {
+	s := &server{}
+	within(t, s, func(t *testing.T, r *Recorders) {
+		for n := range 12 {
+			r.GetEventRecorderFor("web").Eventf(pod("p"), corev1.EventTypeNormal, "Scaled", "to %d", n)
+			synctest.Wait()
+		}
+	})
+	if got := fmt.Sprint(s.count("POST"), s.count("PATCH")); got != "10 2" {
+		t.Fatalf("creates and patches: %s, want 10 2", got)
+	}
+	last := s.bodies[len(s.bodies)-1]
+	if last["count"] != 3.0 || last["message"] != "(combined from similar events): to 11" || last["lastTimestamp"] == nil {
+		t.Errorf("the last patch is %v", last)
+	}
+}
+
 func TestRefusedEventsAreDropped(t *testing.T) {
 	s := &server{fail: func(int) int { return 403 }}
 	within(t, s, func(t *testing.T, r *Recorders) {

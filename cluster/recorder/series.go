@@ -119,13 +119,18 @@ type seriesSender struct {
 }
 
 func newSeriesSender(c client.Client) *seriesSender {
+	return &seriesSender{
+		client: c, running: map[seriesKey]*series{},
+		spam: newSpamFilter(),
+	}
+}
+
+// newSpamFilter makes what cuts off the events of one source about one object.
+func newSpamFilter() *record.EventSourceObjectSpamFilter {
 	perObject := func(e *corev1.Event) string {
 		return fmt.Sprintf("%s/%s/%s/%s/%s", e.Source.Component, e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name, e.InvolvedObject.UID)
 	}
-	return &seriesSender{
-		client: c, running: map[seriesKey]*series{},
-		spam: record.NewEventSourceObjectSpamFilter(maxSeries, spamBurst, spamRate, clock.RealClock{}, perObject),
-	}
+	return record.NewEventSourceObjectSpamFilter(maxSeries, spamBurst, spamRate, clock.RealClock{}, perObject)
 }
 
 // job sends an event the way that its history asks for, which is settled by the first try.
