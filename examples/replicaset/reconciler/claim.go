@@ -29,7 +29,7 @@ import (
 // a pod that has finished or is on its way out stays whose it was.
 func (r *ReplicaSet) claim(ctx context.Context, rs *appsv1.ReplicaSet, selector labels.Selector, pods []corev1.Pod) ([]corev1.Pod, error) {
 	alive := sync.OnceValue(func() error { return r.stillAlive(ctx, rs) })
-	var mine []corev1.Pod
+	mine := make([]corev1.Pod, 0, len(pods))
 	var errs []error
 	for i := range pods {
 		pod := &pods[i]

@@ -120,6 +120,10 @@ func (r *ReplicaSet) podsOf(ctx context.Context, namespace string, controllers .
 		if err := r.Client.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{ByController: c}, client.UnsafeDisableDeepCopy); err != nil {
 			return nil, fmt.Errorf("list pods with controller %s in namespace %s: %w", c, namespace, err)
 		}
+		if len(all) == 0 {
+			all = list.Items // pods are large: those of the first list are not copied
+			continue
+		}
 		all = append(all, list.Items...)
 	}
 	return all, nil

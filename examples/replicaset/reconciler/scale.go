@@ -72,7 +72,7 @@ func (r *ReplicaSet) scale(ctx context.Context, rs *appsv1.ReplicaSet, running [
 // with an error. Nothing can be created in a namespace that is going away, and
 // that is no error: the ReplicaSet goes with it.
 func (r *ReplicaSet) createMany(ctx context.Context, rs *appsv1.ReplicaSet, n int) ([]corev1.Pod, error) {
-	var created []corev1.Pod
+	created := make([]corev1.Pod, 0, n)
 	for batch := firstBatch; n > 0; batch *= 2 {
 		size := min(batch, n)
 		pods, errs := make([]*corev1.Pod, size), make([]error, size)
@@ -155,7 +155,7 @@ func (r *ReplicaSet) deleteMany(ctx context.Context, rs *appsv1.ReplicaSet, pods
 			r.event(rs, pod, corev1.EventTypeNormal, "SuccessfulDelete", "DeletePod", "Deleted pod: %s", pod.Name)
 		}
 	})
-	var deleted []corev1.Pod
+	deleted := make([]corev1.Pod, 0, len(pods))
 	for i := range pods {
 		if errs[i] == nil {
 			deleted = append(deleted, pods[i])
