@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"github.com/wherry-dev/wherry/client/apiutil"
@@ -83,7 +82,8 @@ func (w *watcher) client(form apiutil.Form, item schema.GroupVersionKind, list O
 	accept := jsonType
 	switch form {
 	case apiutil.Unstructured:
-		cfg = dynamic.ConfigFor(cfg)
+		client, err := apiutil.RESTClientForGVK(item, true, true, cfg, serializer.CodecFactory{}, w.httpClient)
+		return client, accept, err
 	case apiutil.Metadata:
 		cfg.NegotiatedSerializer = kindSerializer{serializer.NewCodecFactory(newMetadataScheme()).WithoutConversion(), item}
 		accept = metadataCodec.accept

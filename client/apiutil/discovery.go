@@ -58,9 +58,15 @@ func (e *ErrResourceDiscoveryFailed) Unwrap() []error {
 }
 
 func (e *ErrResourceDiscoveryFailed) versions() []schema.GroupVersion {
-	return slices.SortedFunc(maps.Keys(*e), func(a, b schema.GroupVersion) int {
-		return strings.Compare(a.String(), b.String())
-	})
+	byName := make(map[string]schema.GroupVersion, len(*e))
+	for gv := range *e {
+		byName[gv.String()] = gv
+	}
+	sorted := make([]schema.GroupVersion, 0, len(*e))
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		sorted = append(sorted, byName[name])
+	}
+	return sorted
 }
 
 // errStale is the reason that an aggregated document gives for a version without telling more.
@@ -114,7 +120,7 @@ func newDiscovery(config *rest.Config, httpClient *http.Client) (*discovery, err
 	cfg.GroupVersion, cfg.APIPath = &schema.GroupVersion{}, ""
 	cfg.ContentType, cfg.AcceptContentTypes = "application/json", ""
 	cfg.QPS, cfg.RateLimiter = -1, nil // the mapper's refreshInterval and maxDiscoveryFetches are its limits
-	cfg.NegotiatedSerializer = serializer.NewCodecFactory(newMetaScheme()).WithoutConversion()
+	cfg.NegotiatedSerializer = serializer.NewCodecFactory(metaScheme()).WithoutConversion()
 	if cfg.UserAgent == "" {
 		cfg.UserAgent = rest.DefaultKubernetesUserAgent()
 	}

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 )
 
@@ -67,7 +66,8 @@ func RESTClientForGVK(
 	}
 	switch {
 	case isUnstructured:
-		cfg = dynamic.ConfigFor(cfg)
+		cfg.ContentType, cfg.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
+		cfg.NegotiatedSerializer = treeSerializer{metaScheme()}
 	default:
 		if cfg.ContentType == "" && !forceDisableProtoBuf && SpeaksProtobuf(kind) {
 			cfg.ContentType = runtime.ContentTypeProtobuf

@@ -55,6 +55,9 @@ func newMetaScheme() *runtime.Scheme {
 	return s
 }
 
+// metaScheme is the one that nobody writes to.
+var metaScheme = sync.OnceValue(newMetaScheme)
+
 // kindOutsideScheme is GVKForObject's answer for a type that scheme does not know: err, unless scheme is the default one
 // and the type is of k8s.io/api.
 func kindOutsideScheme(obj runtime.Object, scheme *runtime.Scheme, err error) (schema.GroupVersionKind, error) {

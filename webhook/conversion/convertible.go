@@ -6,7 +6,6 @@ package conversion
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -44,8 +43,8 @@ func IsConvertible(scheme *runtime.Scheme, obj runtime.Object) (bool, error) {
 		return false, err
 	}
 	found := PartialImplementationError{kind: kind.GroupKind()}
-	for _, kind := range slices.SortedFunc(maps.Keys(versions), byVersion) {
-		switch versions[kind].(type) {
+	for kind, obj := range versions {
+		switch obj.(type) {
 		case conversion.Hub:
 			found.hubs = append(found.hubs, kind.Version)
 		case conversion.Convertible:
@@ -53,6 +52,9 @@ func IsConvertible(scheme *runtime.Scheme, obj runtime.Object) (bool, error) {
 		default:
 			found.neither = append(found.neither, kind.Version)
 		}
+	}
+	for _, names := range [][]string{found.hubs, found.spokes, found.neither} {
+		slices.Sort(names)
 	}
 	switch {
 	case len(found.hubs) == 1 && len(found.neither) == 0:
@@ -63,8 +65,6 @@ func IsConvertible(scheme *runtime.Scheme, obj runtime.Object) (bool, error) {
 		return false, found
 	}
 }
-
-func byVersion(a, b schema.GroupVersionKind) int { return strings.Compare(a.Version, b.Version) }
 
 // versionsOf makes an empty object of each version of a kind that scheme knows.
 func versionsOf(scheme *runtime.Scheme, kind schema.GroupKind) (map[schema.GroupVersionKind]runtime.Object, error) {
