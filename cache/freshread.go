@@ -4,9 +4,7 @@
 package cache
 
 import (
-	"cmp"
 	"context"
-	"slices"
 	"strings"
 	"time"
 
@@ -267,7 +265,7 @@ func (p *part) overlaid(q *query, slots map[string]slot) ([]stored, bool, error)
 			kept = append(kept, stored{key, s.answer.obj})
 		}
 	}
-	slices.SortFunc(kept, func(a, b stored) int { return cmp.Compare(a.key, b.key) })
+	sortByKey(kept)
 	return cut(kept, q.limit)
 }
 
@@ -318,7 +316,7 @@ func (p *part) live(ctx context.Context, q *query) ([]stored, bool, error) {
 		}
 	}
 	p.settleBy(objs, q.prefix, version, sent)
-	slices.SortFunc(found, func(a, b stored) int { return cmp.Compare(a.key, b.key) })
+	sortByKey(found)
 	return cut(found, q.limit)
 }
 
@@ -410,7 +408,7 @@ func (s *set) list(ctx context.Context, out client.ObjectList, o *client.ListOpt
 		}
 	}
 	if len(parts) > 1 {
-		slices.SortFunc(all, func(a, b stored) int { return cmp.Compare(a.key, b.key) })
+		sortByKey(all)
 		if q.limit > 0 && len(all) > q.limit {
 			all, more = all[:q.limit], true
 		}

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -22,6 +23,12 @@ const minIndexed = 64
 type stored struct {
 	key string
 	obj any
+}
+
+// sortByKey sorts as the API server does. slices.SortFunc is faster and would be 12 kB of machine code for this type alone; lists
+// are sorted here only while a write is not in the store yet, or over several namespaces.
+func sortByKey(all []stored) {
+	sort.Slice(all, func(i, j int) bool { return all[i].key < all[j].key })
 }
 
 // term is one requirement of a field selector.
