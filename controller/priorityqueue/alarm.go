@@ -57,7 +57,7 @@ func (q *queue[T]) arm(now int64) {
 
 // ring runs when the timer expires.
 func (q *queue[T]) ring() {
-	q.lock()
+	q.mu.Lock()
 	defer q.unlock()
 	if q.phase != running {
 		return

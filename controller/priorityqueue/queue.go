@@ -37,10 +37,6 @@ const (
 	// maxFree is how many unused slots are kept for later.
 	maxFree = 1024
 
-	// lockTries is how often the lock is tried before its taker may be put to
-	// sleep: a few times as long as it is ever held.
-	lockTries = 200
-
 	// roomyTable is the number of keys above which the table is made anew
 	// once the queue has run empty, because it does not shrink.
 	roomyTable = 8192
@@ -62,7 +58,7 @@ type queue[T comparable] struct {
 	meter   *meter
 	epoch   time.Time
 
-	mu      sync.Mutex // taken by lock, released by unlock
+	mu      sync.Mutex // released by unlock
 	work    sync.Cond  // a slot became ready, or the phase changed
 	drained sync.Cond  // something was handed out or done while draining
 	phase   phase
@@ -96,19 +92,6 @@ func newQueue[T comparable](limiter workqueue.TypedRateLimiter[T], m *meter, fau
 	}
 	q.work.L, q.drained.L = &q.mu, &q.mu
 	return q
-}
-
-// lock takes q.mu. The runtime lets a goroutine that finds a mutex taken sleep
-// at once if others could run meanwhile, as workers always can: then most
-// hand-outs of a busy queue cost two switches of goroutines. The lock is held
-// for less than one of them takes, so it is worth asking again.
-func (q *queue[T]) lock() {
-	for range lockTries {
-		if q.mu.TryLock() {
-			return
-		}
-	}
-	q.mu.Lock()
 }
 
 // unlock releases q.mu, and wakes a worker if there is something to do for
@@ -185,7 +168,7 @@ func (q *queue[T]) limited(item T) (d time.Duration) {
 // put is the one way into the queue. The cause may be nil; it is only read.
 func (q *queue[T]) put(item T, priority int, after time.Duration, c *Cause) {
 	hash := q.slots.hash(item)
-	q.lock()
+	q.mu.Lock()
 	if q.phase == running {
 		q.file(item, hash, priority, after, c)
 	}
@@ -320,7 +303,7 @@ func (q *queue[T]) GetWithPriority() (item T, priority int, shutdown bool) {
 
 // Take is Get with all the queue knows about the key.
 func (q *queue[T]) Take() (t Taken[T], shutdown bool) {
-	q.lock()
+	q.mu.Lock()
 	for {
 		if t, waited, ok := q.take(q.now()); ok {
 			q.unlock()
@@ -340,7 +323,7 @@ func (q *queue[T]) Take() (t Taken[T], shutdown bool) {
 
 // Next is Finish and then Take, with one turn at the lock if a key is ready.
 func (q *queue[T]) Next(last Taken[T]) (t Taken[T], shutdown bool) {
-	q.lock()
+	q.mu.Lock()
 	now := q.now()
 	worked, landed := q.land(last.slot, now)
 	t, waited, ok := q.take(now)
@@ -409,13 +392,13 @@ func (q *queue[T]) handOut(s *slot[T], now int64) (waited int64) {
 // nothing.
 func (q *queue[T]) Done(item T) {
 	hash := q.slots.hash(item)
-	q.lock()
+	q.mu.Lock()
 	q.finish(q.slots.find(hash, item))
 }
 
 // Finish is Done for a key that was taken, and spares looking for it.
 func (q *queue[T]) Finish(t Taken[T]) {
-	q.lock()
+	q.mu.Lock()
 	q.finish(t.slot)
 }
 
