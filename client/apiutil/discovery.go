@@ -12,6 +12,7 @@ import (
 	"mime"
 	"net/http"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -58,14 +59,8 @@ func (e *ErrResourceDiscoveryFailed) Unwrap() []error {
 }
 
 func (e *ErrResourceDiscoveryFailed) versions() []schema.GroupVersion {
-	byName := make(map[string]schema.GroupVersion, len(*e))
-	for gv := range *e {
-		byName[gv.String()] = gv
-	}
-	sorted := make([]schema.GroupVersion, 0, len(*e))
-	for _, name := range slices.Sorted(maps.Keys(byName)) {
-		sorted = append(sorted, byName[name])
-	}
+	sorted := slices.Collect(maps.Keys(*e))
+	sort.Slice(sorted, func(i, j int) bool { return sorted[i].String() < sorted[j].String() })
 	return sorted
 }
 
