@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/tools/record/util"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
 
@@ -73,9 +74,10 @@ func (r *coreRecorder) record(object runtime.Object, annotations map[string]stri
 	r.recorders.queue.add(r.recorders.core.job(event))
 }
 
-// eventName makes a name that no other event of the object has.
+// eventName makes a name that no other event of the object has: one that tells of the object, if its own name can stand in
+// that of an event. "system:node" cannot.
 func eventName(ref *corev1.ObjectReference, now time.Time) string {
-	return fmt.Sprintf("%s.%x", cut(ref.Name, 200), now.UnixNano())
+	return util.GenerateEventName(cut(ref.Name, 200), now.UnixNano())
 }
 
 // coreSender sends core/v1 events: counted if they repeat, aggregated if they are alike, and cut off if an
@@ -128,6 +130,7 @@ func (s *coreSender) job(event *corev1.Event) job {
 func (s *coreSender) count(event *corev1.Event) *corev1.Event {
 	told, key := s.alike.EventAggregate(event)
 	counted := told.DeepCopy()
+	counted.Name = event.Name // what the aggregator makes of a long name is none
 	if last, ok := s.seen.Get(key); ok {
 		last := last.(occurrence)
 		counted.Name, counted.FirstTimestamp, counted.Count = last.name, last.first, last.count+1

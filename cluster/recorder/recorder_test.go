@@ -22,6 +22,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 )
@@ -158,19 +159,22 @@ func TestSpamIsCutOff(t *testing.T) {
 	for _, core := range []bool{false, true} {
 		s := &server{}
 		within(t, s, func(t *testing.T, r *Recorders) {
-			for i := range 200 {
-				reason := fmt.Sprintf("Reason%d", i)
+			record := func(name, eventtype, reason string) {
 				if core {
-					r.GetEventRecorderFor("web").Event(pod("p"), corev1.EventTypeNormal, reason, "m")
+					r.GetEventRecorderFor("web").Event(pod(name), eventtype, reason, "m")
 				} else {
-					r.GetEventRecorder("web").Eventf(pod("p"), nil, corev1.EventTypeNormal, reason, "Act", "m")
+					r.GetEventRecorder("web").Eventf(pod(name), nil, eventtype, reason, "Act", "m")
 				}
 			}
-			r.GetEventRecorder("web").Eventf(pod("other"), nil, corev1.EventTypeNormal, "R", "Act", "m")
+			for i := range 200 {
+				record("p", corev1.EventTypeNormal, fmt.Sprintf("Reason%d", i))
+			}
+			record("other", corev1.EventTypeNormal, "R")
+			record("p", corev1.EventTypeWarning, "R")
 			synctest.Wait()
 		})
-		if got := s.count("POST"); got != spamBurst+1 {
-			t.Errorf("core %v: %d events were sent, want %d of one object and 1 of the other", core, got, spamBurst)
+		if got := s.count("POST"); got != spamBurst+2 {
+			t.Errorf("core %v: %d events were sent, want %d of one object, its warning and 1 of the other", core, got, spamBurst)
 		}
 	}
 }
@@ -209,6 +213,60 @@ func TestCoreEventsAlikeAreAggregated(t *testing.T) {
 	last := s.bodies[len(s.bodies)-1]
 	if last["count"] != 3.0 || last["message"] != "(combined from similar events): to 11" || last["lastTimestamp"] == nil {
 		t.Errorf("the last patch is %v", last)
+	}
+}
+
+// An event has a name that the server takes whatever the object is called, also one that tells of several.
+func TestEventNames(t *testing.T) {
+	for _, name := range []string{"p", "system:node", strings.Repeat("a", 253), strings.Repeat("a", 199) + "-" + strings.Repeat("b", 50), ""} {
+		s := &server{}
+		within(t, s, func(t *testing.T, r *Recorders) {
+			r.GetEventRecorder("web").Eventf(pod(name), nil, corev1.EventTypeNormal, "R", "Act", "m")
+			for n := range alikeEvents {
+				r.GetEventRecorderFor("web").Eventf(pod(name), corev1.EventTypeNormal, "Scaled", "to %d", n)
+			}
+		})
+		if got := s.count("POST"); got != alikeEvents+1 {
+			t.Fatalf("%q: %d creates, want %d", name, got, alikeEvents+1)
+		}
+		for _, body := range s.bodies {
+			made := body["metadata"].(map[string]any)["name"].(string)
+			if wrong := validation.IsDNS1123Subdomain(made); wrong != nil {
+				t.Fatalf("%q: an event is called %q: %v", name, made, wrong)
+			}
+		}
+	}
+}
+
+// A repetition whose first event the server has dropped by now is created, with the count of all.
+func TestForgottenEventIsCreatedAgain(t *testing.T) {
+	for _, core := range []bool{false, true} {
+		s := &server{fail: func(n int) int {
+			if n == 2 {
+				return 404
+			}
+			return 0
+		}}
+		within(t, s, func(t *testing.T, r *Recorders) {
+			for range 2 {
+				if core {
+					r.GetEventRecorderFor("web").Event(pod("p"), corev1.EventTypeNormal, "R", "m")
+				} else {
+					r.GetEventRecorder("web").Eventf(pod("p"), nil, corev1.EventTypeNormal, "R", "Act", "m")
+				}
+				synctest.Wait()
+			}
+		})
+		if got := fmt.Sprint(s.count("POST"), s.count("PATCH")); got != "2 1" {
+			t.Fatalf("core %v: creates and patches: %s, want 2 1", core, got)
+		}
+		count := s.bodies[2]["count"]
+		if !core {
+			count = s.bodies[2]["series"].(map[string]any)["count"]
+		}
+		if count != 2.0 {
+			t.Errorf("core %v: the event that was created again counts %v, want 2", core, count)
+		}
 	}
 }
 

@@ -30,7 +30,7 @@ const (
 	seriesEnd = 6 * time.Minute
 	// maxSeries bounds how many events are remembered; above it, new ones are sent without looking for repetitions.
 	maxSeries = 4096
-	// spamBurst and spamRate bound the events one controller may write about one object.
+	// spamBurst and spamRate bound the events of one type that one controller may write about one object.
 	spamBurst = 25
 	spamRate  = 1.0 / 300
 )
@@ -125,10 +125,11 @@ func newSeriesSender(c client.Client) *seriesSender {
 	}
 }
 
-// newSpamFilter makes what cuts off the events of one source about one object.
+// newSpamFilter makes what cuts off the events of one source about one object. Each type has a share of its own: what is
+// normal and often must not hide a warning.
 func newSpamFilter() *record.EventSourceObjectSpamFilter {
 	perObject := func(e *corev1.Event) string {
-		return fmt.Sprintf("%s/%s/%s/%s/%s", e.Source.Component, e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name, e.InvolvedObject.UID)
+		return fmt.Sprintf("%s/%s/%s/%s/%s/%s", e.Type, e.Source.Component, e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name, e.InvolvedObject.UID)
 	}
 	return record.NewEventSourceObjectSpamFilter(maxSeries, spamBurst, spamRate, clock.RealClock{}, perObject)
 }
@@ -160,7 +161,8 @@ func (s *seriesSender) settle(event *eventsv1.Event) job {
 		old.event.Series = &eventsv1.EventSeries{Count: 2, LastObservedTime: event.EventTime}
 		return s.update(old)
 	}
-	if s.spam.Filter(&corev1.Event{Source: corev1.EventSource{Component: event.ReportingController}, InvolvedObject: event.Regarding}) {
+	source := corev1.EventSource{Component: event.ReportingController}
+	if s.spam.Filter(&corev1.Event{Type: event.Type, Source: source, InvolvedObject: event.Regarding}) {
 		return func(context.Context) error { return nil }
 	}
 	if len(s.running) < maxSeries || s.running[key] != nil {
