@@ -93,16 +93,28 @@ func (c *controller[request]) Warmup(ctx context.Context) error {
 	}
 	t := c.beginTerm(ctx)
 	err := t.sync()
-	if err == nil {
-		return nil
+	if err == nil || !c.disown(t) { // Start sees the same error and ends the term
+		return err
 	}
+	t.end()
 	c.mu.Lock()
-	started := c.started
-	c.mu.Unlock()
-	if !started { // else Start sees the same error and ends the term
-		c.endTerm(t)
+	defer c.mu.Unlock()
+	if !c.started { // else the name is that start's by now
+		c.giveNameBack()
 	}
 	return err
+}
+
+// disown takes a term that failed to warm up from the controller, so that a
+// Start from now on begins its own, unless Start is under way already.
+func (c *controller[request]) disown(t *term[request]) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.started || c.term != t {
+		return false
+	}
+	c.term = nil
+	return true
 }
 
 // Start implements TypedController.
@@ -156,14 +168,17 @@ func (c *controller[request]) beginTerm(ctx context.Context) *term[request] {
 // endTerm stops whatever still runs, waits for it and leaves the controller as
 // it was before Start.
 func (c *controller[request]) endTerm(t *term[request]) {
-	t.cancel()
-	t.queue.ShutDown()
-	t.wait()
+	t.end()
 	c.metrics.active.Set(0)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.term, c.started = nil, false
-	if c.claim != nil {
+	c.giveNameBack()
+}
+
+// giveNameBack releases the name until the next Start. c.mu is held.
+func (c *controller[request]) giveNameBack() {
+	if c.claim != nil && c.release != nil {
 		c.release()
 		c.release = nil
 	}
@@ -266,6 +281,13 @@ func hasEnded(r source.Run) bool {
 // stopPatience is how long the end of a term waits for each source to let go.
 // Those of package source do so at once; a source whose Start blocks may not.
 const stopPatience = 10 * time.Second
+
+// end stops what runs and waits for it.
+func (t *term[request]) end() {
+	t.cancel()
+	t.queue.ShutDown()
+	t.wait()
+}
 
 // wait waits until the sources have let go, or loses patience.
 func (t *term[request]) wait() {

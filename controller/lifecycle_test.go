@@ -406,6 +406,45 @@ func TestWarmupEnds(t *testing.T) {
 			}
 		})
 	})
+	t.Run("Start while it fails", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			var n, starts atomic.Int32
+			c := unmanaged(t, "warm fails slowly", counting(&n), warm)
+			held := 0
+			c.claim = func() (func(), error) { held++; return func() { held-- }, nil }
+			c.release, _ = c.claim()
+			// The first run blocks, and lets go only some time after its end.
+			src := source.Func(func(ctx context.Context, q queue) error {
+				if starts.Add(1) == 1 {
+					<-ctx.Done()
+					time.Sleep(2 * time.Second)
+				}
+				q.Add(request("p"))
+				return nil
+			})
+			if err := c.Watch(src); err != nil {
+				t.Fatal(err)
+			}
+			warmed := make(chan error, 1)
+			go func() { warmed <- c.Warmup(t.Context()) }()
+			time.Sleep(time.Minute + time.Second)
+			end := begin(t, c)
+			if err := <-warmed; err == nil {
+				t.Error("the warm-up succeeded")
+			}
+			if n.Load() != 1 || held != 1 {
+				t.Errorf("%d reconciles, and the name is held %d times; want one each", n.Load(), held)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if err := c.Start(ctx); err == nil {
+				t.Error("a running controller starts again")
+			}
+			if err := end(); err != nil || held != 0 {
+				t.Errorf("Start returned %v, and the name is held %d times", err, held)
+			}
+		})
+	})
 	t.Run("over before Start", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var n atomic.Int32
