@@ -14,6 +14,7 @@ import (
 
 	"github.com/wherry-dev/wherry/client/apiutil"
 	"github.com/wherry-dev/wherry/client/log"
+	"github.com/wherry-dev/wherry/controller/fault"
 	"github.com/wherry-dev/wherry/controller/priorityqueue"
 	"github.com/wherry-dev/wherry/controller/reconcile"
 	"github.com/wherry-dev/wherry/manager/config"
@@ -162,14 +163,15 @@ func (options *TypedOptions[request]) defaultLimiter() workqueue.TypedRateLimite
 }
 
 func (options *TypedOptions[request]) defaultQueue() func(string, workqueue.TypedRateLimiter[request]) workqueue.TypedRateLimitingInterface[request] {
+	logger := options.Logger
 	if !*options.UsePriorityQueue {
 		return func(name string, limiter workqueue.TypedRateLimiter[request]) workqueue.TypedRateLimitingInterface[request] {
+			limiter = fault.Limiter[request]{Of: limiter, Keeper: fault.NewKeeper(name, logger)}
 			return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[request]{
 				Name: name, MetricsProvider: metrics.WorkqueueMetricsProvider{},
 			})
 		}
 	}
-	logger := options.Logger
 	return func(name string, limiter workqueue.TypedRateLimiter[request]) workqueue.TypedRateLimitingInterface[request] {
 		return priorityqueue.New(name, func(o *priorityqueue.Opts[request]) {
 			o.RateLimiter, o.Log = limiter, logger

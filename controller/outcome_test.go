@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -102,14 +103,14 @@ func conflict() error {
 	return apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "p", errors.New("changed"))
 }
 
-// TestOutcomes runs one reconcile for every row of the table and looks at what
-// follows: the result label, the counters, when the key comes back, and the
-// lines in the log.
 // answered is what the client makes of an answer with the given code and Retry-After header.
 func answered(code, seconds int) error {
 	return apierrors.NewGenericServerResponse(code, "get", schema.GroupResource{Resource: "pods"}, "p", "", seconds, true)
 }
 
+// TestOutcomes runs one reconcile for every row of the table and looks at what
+// follows: the result label, the counters, when the key comes back, and the
+// lines in the log.
 func TestOutcomes(t *testing.T) {
 	boom := errors.New("boom")
 	custom := RetryPolicy{Name: "custom", Result: "teapot", Quiet: true, Never: true, Matches: func(err error) bool { return errors.Is(err, errTeapot) }}
@@ -213,6 +214,39 @@ func TestGoexit(t *testing.T) {
 			t.Errorf("%d reconciles, want 4", runs)
 		}
 	})
+}
+
+// TestOddLimiter wants a rate limiter of which every method panics to delay a
+// failed key by a second, whatever the queue, and to do no other harm.
+func TestOddLimiter(t *testing.T) {
+	for face, priorities := range map[string]bool{"priority": true, "classic": false} {
+		t.Run(face, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var runs []time.Duration
+				began := time.Now()
+				b := run(t, "odd limiter "+face, func(context.Context, reconcile.Request) (reconcile.Result, error) {
+					if runs = append(runs, time.Since(began)); len(runs) < 3 {
+						return reconcile.Result{}, errTeapot
+					}
+					return reconcile.Result{}, nil
+				}, func(o *Options) {
+					o.UsePriorityQueue = &priorities
+					o.RateLimiter = struct {
+						workqueue.TypedRateLimiter[reconcile.Request]
+					}{} // each method is that of nil
+				})
+				b.queue.Add(request("p"))
+				time.Sleep(time.Minute)
+				b.stop()
+				if !slices.Equal(runs, []time.Duration{0, time.Second, 2 * time.Second}) {
+					t.Errorf("reconciles at %v, want one each second until it succeeds", runs)
+				}
+				if found := b.lines.with("Contained a fault"); len(found) != 1 || !strings.Contains(found[0], `"name"="p"`) {
+					t.Errorf("the lines are %q, want one with the key", found)
+				}
+			})
+		})
+	}
 }
 
 var errTeapot = errors.New("teapot")

@@ -4,7 +4,6 @@
 package priorityqueue
 
 import (
-	"fmt"
 	"hash/maphash"
 	"math"
 	"sync"
@@ -31,9 +30,6 @@ const (
 	// from it cannot overflow.
 	maxDelay = time.Duration(math.MaxInt64 / 3)
 
-	// oddDelay replaces what a rate limiter answers when that is no delay.
-	oddDelay = time.Second
-
 	// maxFree is how many unused slots are kept for later.
 	maxFree = 1024
 
@@ -53,8 +49,7 @@ const (
 // queue is the one implementation of PriorityQueue. mu guards everything but
 // the limiter and the meter's histograms, which are used without it.
 type queue[T comparable] struct {
-	limiter workqueue.TypedRateLimiter[T]
-	faults  *fault.Keeper
+	limiter fault.Limiter[T]
 	meter   *meter
 	epoch   time.Time
 
@@ -82,8 +77,7 @@ type queue[T comparable] struct {
 
 func newQueue[T comparable](limiter workqueue.TypedRateLimiter[T], m *meter, faults *fault.Keeper) *queue[T] {
 	q := &queue[T]{
-		limiter: limiter,
-		faults:  faults,
+		limiter: fault.Limiter[T]{Of: limiter, Keeper: faults},
 		meter:   m,
 		epoch:   time.Now(),
 		slots:   newTable[T](maphash.MakeSeed()),
@@ -123,7 +117,7 @@ func (q *queue[T]) Add(item T) { q.put(item, 0, 0, nil) }
 func (q *queue[T]) AddAfter(item T, d time.Duration) { q.put(item, 0, d, nil) }
 
 // AddRateLimited queues a key with priority 0 when its rate limiter says so.
-func (q *queue[T]) AddRateLimited(item T) { q.put(item, 0, q.limited(item), nil) }
+func (q *queue[T]) AddRateLimited(item T) { q.put(item, 0, q.limiter.When(item), nil) }
 
 // AddWithOpts implements PriorityQueue.
 func (q *queue[T]) AddWithOpts(o AddOpts, items ...T) {
@@ -138,7 +132,7 @@ func (q *queue[T]) AddWithCause(o AddOpts, c Cause, item T) { q.addWithCause(o, 
 func (q *queue[T]) addWithCause(o AddOpts, c *Cause, item T) {
 	after := o.After
 	if o.RateLimited {
-		if d := q.limited(item); after <= 0 || d < after {
+		if d := q.limiter.When(item); after <= 0 || d < after {
 			after = d
 		}
 	}
@@ -147,22 +141,6 @@ func (q *queue[T]) addWithCause(o AddOpts, c *Cause, item T) {
 		priority = *o.Priority
 	}
 	q.put(item, priority, after, c)
-}
-
-// limited asks the rate limiter for a delay and contains what it does wrong.
-func (q *queue[T]) limited(item T) (d time.Duration) {
-	defer func() {
-		if r := recover(); r != nil {
-			q.faults.Note(fault.RateLimiter, item, fmt.Errorf("rate limiter panicked: %v", r))
-			d = oddDelay
-		}
-	}()
-	d = q.limiter.When(item)
-	if d < 0 {
-		q.faults.Note(fault.RateLimiter, item, fmt.Errorf("rate limiter answered the negative delay %s", d))
-		return oddDelay
-	}
-	return d
 }
 
 // put is the one way into the queue. The cause may be nil; it is only read.
