@@ -24,7 +24,7 @@ var unexampled = []string{"client/fake/conformance", "cache/cacheapi", "controll
 
 // inward are names that only the controller's own packages have a use for.
 var inward = []string{
-	"controller/handler.ForObject", "controller/handler.Inline", "controller/handler.Prepare", "controller/handler.Validate",
+	"controller/handler.Inline", "controller/handler.Prepare", "controller/handler.Validate",
 	"controller/predicate.Inline", "controller/priorityqueue.Trace", "controller/source.StartRun",
 }
 

@@ -33,12 +33,6 @@ func Inline(h any) bool {
 	return ok && i.inline()
 }
 
-// ForObject tells whether a handler is EnqueueRequestForObject itself.
-func ForObject(h any) bool {
-	_, ok := h.(*EnqueueRequestForObject)
-	return ok
-}
-
 // Validate tells what is wrong with how a handler was made, if anything.
 func Validate(h any) error {
 	if v, ok := own(h).(interface{ validate() error }); ok {

@@ -96,9 +96,6 @@ func (cs *causes) hand() causes {
 	return handed
 }
 
-// reset empties the set and keeps its memory.
-func (cs *causes) reset() causes { return causes{more: cs.more[:0]} }
-
 // Taken is a key as a worker gets it.
 type Taken[T comparable] struct {
 	Key      T

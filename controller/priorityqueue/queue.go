@@ -33,9 +33,9 @@ const (
 	// maxFree is how many unused slots are kept for later.
 	maxFree = 1024
 
-	// roomyTable is the number of keys above which the table is made anew
+	// roomyTable is the number of chains above which the table is made anew
 	// once the queue has run empty, because it does not shrink.
-	roomyTable = 8192
+	roomyTable = 16384
 )
 
 type phase uint8
@@ -47,13 +47,14 @@ const (
 )
 
 // queue is the one implementation of PriorityQueue. mu guards everything but
-// the limiter and the meter's histograms, which are used without it.
+// the limiter, the meter's histograms and the table's seed, which are used
+// without it.
 type queue[T comparable] struct {
 	limiter fault.Limiter[T]
 	meter   *meter
 	epoch   time.Time
 
-	mu      sync.Mutex // released by unlock
+	mu      sync.Mutex // whoever makes a slot ready, or takes one, releases it by unlock
 	work    sync.Cond  // a slot became ready, or the phase changed
 	drained sync.Cond  // something was handed out or done while draining
 	phase   phase
@@ -61,7 +62,6 @@ type queue[T comparable] struct {
 	coming  bool // one of them was woken and has not arrived yet
 
 	slots   table[T]
-	peak    int // most slots since the table was made
 	free    *slot[T]
 	nFree   int
 	seq     uint64
@@ -446,22 +446,20 @@ func (q *queue[T]) newSlot(item T, hash uint64) *slot[T] {
 	}
 	s.key, s.hash = item, hash
 	q.slots.insert(s)
-	q.peak = max(q.peak, q.slots.n)
 	return s
 }
 
 // release forgets a slot that is neither queued nor in flight.
 func (q *queue[T]) release(s *slot[T]) {
 	q.slots.remove(s)
-	if q.slots.n == 0 && q.peak > roomyTable {
+	if q.slots.n == 0 && len(q.slots.chains) > roomyTable {
 		q.slots.reset()
-		q.peak = 0
 	}
 	if q.nFree >= maxFree {
 		return
 	}
 	var none T
-	s.key, s.causes = none, s.causes.reset()
+	s.key, s.causes = none, causes{}
 	s.links[inTurn].next = q.free
 	q.free = s
 	q.nFree++

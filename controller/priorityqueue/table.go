@@ -14,7 +14,8 @@ import (
 // and for the delete, with the lock held.
 //
 // It grows by linear hashing: each insert splits at most two chains, so no add
-// ever waits until a large table has moved.
+// waits until all slots have moved. Now and then one waits until the heads of
+// the chains are copied.
 type table[T comparable] struct {
 	seed   maphash.Seed // never changed: hash reads it without the lock
 	chains []*slot[T]

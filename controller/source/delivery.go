@@ -60,7 +60,7 @@ func deliver[object any, request comparable](
 	if causal, ok := queue.(priorityqueue.Causal[request]); ok {
 		d.traced = priorityqueue.Trace(causal, d.inline)
 		d.queue = d.traced
-		if handler.ForObject(h) {
+		if _, plain := any(h).(*handler.EnqueueRequestForObject); plain {
 			d.direct, _ = any(directly(source, d.traced)).(func(object, priorityqueue.Event, bool))
 		}
 	}

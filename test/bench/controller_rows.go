@@ -82,7 +82,6 @@ type pipeline struct {
 	last    chan struct{} // gets one whenever the key "last" is reconciled
 	began   chan time.Time
 	busy    atomic.Pointer[chan struct{}] // reconciles wait until it is closed
-	done    atomic.Int64                  // reconciles
 }
 
 // reconciled is what both reconcilers do.
@@ -90,7 +89,6 @@ func (p *pipeline) reconciled(name string) {
 	if busy := p.busy.Load(); busy != nil {
 		<-*busy
 	}
-	p.done.Add(1)
 	switch name {
 	case "last":
 		p.last <- struct{}{}
