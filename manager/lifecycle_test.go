@@ -91,8 +91,16 @@ type webhookPart struct {
 
 func (w webhookPart) Start(ctx context.Context) error { return w.part.Start(ctx) }
 
-// convertingPart is ready after a while.
-type convertingPart struct{ otherPart }
+// convertingPart is ready after a while, and has something to do when it stops.
+type convertingPart struct {
+	otherPart
+	atStop func()
+}
+
+func (c convertingPart) Start(ctx context.Context) error {
+	defer c.atStop()
+	return c.part.Start(ctx)
+}
 
 func (c convertingPart) WaitForConversions(ctx context.Context) bool {
 	select {
@@ -179,7 +187,11 @@ func TestOrderOfStartAndStop(t *testing.T) {
 					otherPart{&part{"other", j, 2 * time.Second}},
 					&cachePart{part: &part{"cache", j, time.Second}, syncs: 3 * time.Second},
 					webhookPart{part: &part{"webhook", j, time.Second}},
-					convertingPart{otherPart{&part{"conversion", j, time.Second}}},
+					convertingPart{otherPart{&part{"conversion", j, time.Second}}, func() {
+						if r, _ := board.Record(); elects && r.HolderIdentity == "" {
+							t.Error("the lease went first: the fence refuses to put the conversions back")
+						}
+					}},
 					httpPart{&part{"http", j, time.Second}},
 				)
 				ctx, cancel := context.WithCancel(t.Context())
@@ -203,7 +215,7 @@ func TestOrderOfStartAndStop(t *testing.T) {
 					"synced cache < start other < cancel",
 					"start cache < synced cache < start leader",
 					"start webhook < written conversion < start cache",
-					"stop cache < stop conversion < stop http",
+					"stop leader < stop conversion < stop cache",
 					"synced cache < warm warm < cancel",
 					"start http < synced cache",
 					"cancel < stop other < stop leader < stop cache < stop webhook < stop http",

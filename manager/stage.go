@@ -17,6 +17,7 @@ type stage int
 const (
 	stageHTTP stage = iota
 	stageWebhooks
+	stageConversions
 	stageCaches
 	stageOthers
 	stageWarmup
@@ -30,13 +31,14 @@ const (
 // startOrder is the order in which stages start. Each waits until the one before is ready, and the last for leadership.
 //
 // Probes answer from the start, or a slow cache would look like a dead process. Webhooks come before caches: listing a kind
-// whose stored version is an old one makes the API server call our own conversion webhook.
-var startOrder = []stage{stageHTTP, stageWebhooks, stageCaches, stageOthers, stageWarmup, stageElected}
+// whose stored version is an old one makes the API server call our own conversion webhook, which it has to be told of.
+var startOrder = []stage{stageHTTP, stageWebhooks, stageConversions, stageCaches, stageOthers, stageWarmup, stageElected}
 
 // stopOrder is the order in which they stop, those of one row together. It is not the reverse: leadership ends only after
 // what needs none, and probes and metrics stay to the end, to tell how the stop goes. The lease goes as soon as nothing needs
-// it, since another replica waits for it, and before the caches' stage, whose recorder can still tell of it.
-var stopOrder = [][]stage{{stageWarmup, stageOthers}, {stageElected}, {stageLease}, {stageCaches}, {stageWebhooks}, {stageHTTP}}
+// it, since another replica waits for it, and before the caches' stage, whose recorder can still tell of it. Conversions are put
+// back while there is a lease: once it has gone, the fence refuses all writes.
+var stopOrder = [][]stage{{stageWarmup, stageOthers}, {stageElected}, {stageConversions}, {stageLease}, {stageCaches}, {stageWebhooks}, {stageHTTP}}
 
 // stageRules says which runnables a stage takes; the first that takes a runnable has it. ready, if there is one, blocks until
 // a started runnable can be built upon, or ctx ends.
@@ -45,12 +47,13 @@ var stageRules = [stageCount]struct {
 	takes func(Runnable) bool
 	ready func(ctx context.Context, r Runnable) error
 }{
-	stageHTTP:     {name: "HTTP servers", takes: isHTTPServer},
-	stageWebhooks: {name: "webhooks", takes: servesWebhooks, ready: conversionsWritten},
-	stageCaches:   {name: "caches", takes: hasCache, ready: cacheSynced},
-	stageOthers:   {name: "others", takes: needsNoLeadership},
-	stageWarmup:   {name: "warm-up", takes: isWarmup},
-	stageElected:  {name: "leader", takes: func(Runnable) bool { return true }},
+	stageHTTP:        {name: "HTTP servers", takes: isHTTPServer},
+	stageWebhooks:    {name: "webhooks", takes: isWebhookServer},
+	stageConversions: {name: "conversions", takes: tellsOfConversions, ready: conversionsWritten},
+	stageCaches:      {name: "caches", takes: hasCache, ready: cacheSynced},
+	stageOthers:      {name: "others", takes: needsNoLeadership},
+	stageWarmup:      {name: "warm-up", takes: isWarmup},
+	stageElected:     {name: "leader", takes: func(Runnable) bool { return true }},
 }
 
 func stageOf(r Runnable) stage {
@@ -73,19 +76,23 @@ func isHTTPServer(r Runnable) bool {
 	return ok
 }
 
+func isWebhookServer(r Runnable) bool {
+	_, ok := r.(webhook.Server)
+	return ok
+}
+
 // converting is a runnable that tells the API server where to find our conversion webhooks, such as local.Conversions.
 type converting interface {
 	WaitForConversions(ctx context.Context) bool
 }
 
-func servesWebhooks(r Runnable) bool {
-	_, tells := r.(converting)
-	_, serves := r.(webhook.Server)
-	return tells || serves
+func tellsOfConversions(r Runnable) bool {
+	_, ok := r.(converting)
+	return ok
 }
 
 func conversionsWritten(ctx context.Context, r Runnable) error {
-	if c, ok := r.(converting); ok && !c.WaitForConversions(ctx) {
+	if !r.(converting).WaitForConversions(ctx) {
 		return context.Cause(ctx)
 	}
 	return nil

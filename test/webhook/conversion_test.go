@@ -98,7 +98,7 @@ func TestStartThatNeedsItsOwnConversion(t *testing.T) {
 }
 
 // A process outside the cluster has the API server convert by it, before its own caches ask for a conversion, although the
-// definition names a webhook that is not there. Afterwards the definition is as it was.
+// definition names a webhook that is not there. Afterwards the definition is as it was, also if the process has led.
 func TestConversionsOfALocalProcess(t *testing.T) {
 	live, err := client.New(config, client.Options{})
 	if err != nil {
@@ -111,17 +111,27 @@ func TestConversionsOfALocalProcess(t *testing.T) {
 	t.Cleanup(func() { _ = live.Delete(context.WithoutCancel(t.Context()), stored) })
 	scheme := newScheme()
 	scheme.AddKnownTypeWithName(schema.GroupVersionKind{Group: widgetKind.Group, Version: "v2", Kind: "WidgetList"}, &WidgetV2List{})
+	for _, leads := range []bool{false, true} {
+		t.Run(fmt.Sprintf("leads %v", leads), func(t *testing.T) { convertLocally(t, live, scheme, leads) })
+	}
+}
+
+func convertLocally(t *testing.T, live client.Client, scheme *runtime.Scheme, leads bool) {
 	elsewhere := freePort(t)
 	m, err := manager.New(config, manager.Options{
-		Scheme:        scheme,
-		Metrics:       metricsserver.Options{BindAddress: "0"},
-		WebhookServer: webhook.NewServer(webhook.Options{Host: "127.0.0.1", Port: elsewhere, TLSOpts: []func(*tls.Config){certificate.TLS}}),
+		Scheme:         scheme,
+		Metrics:        metricsserver.Options{BindAddress: "0"},
+		WebhookServer:  webhook.NewServer(webhook.Options{Host: "127.0.0.1", Port: elsewhere, TLSOpts: []func(*tls.Config){certificate.TLS}}),
+		LeaderElection: leads, LeaderElectionID: "local-conversion", LeaderElectionNamespace: "default", LeaderElectionReleaseOnCancel: true,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	reconciled := make(chan string, 1)
-	reconciled <- "nothing is reconciled here"
+	reconciled := make(chan string, 1) // nothing is reconciled here, but the last stage has its turn
+	go func() {
+		<-m.Elected()
+		reconciled <- ""
+	}()
 	err = errors.Join(
 		builder.WebhookManagedBy(m, &WidgetV1{}).WithConverter(widgetConverter()).Complete(),
 		m.Add(&local.Conversions{
