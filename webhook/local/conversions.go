@@ -24,15 +24,23 @@ import (
 const (
 	// convertPath is where a process converts, if the definition does not say it.
 	convertPath = "/convert"
-	// beforeAnnotation keeps a definition's own conversion while another holds, also beyond the end of a process that is killed.
-	beforeAnnotation = "webhook-local/conversion-before"
+	// divertedAnnotation keeps a definition's own conversion while another holds, also beyond the end of a process that is killed.
+	divertedAnnotation = "webhook-local/conversion-before"
 )
+
+// diverted is what divertedAnnotation holds, as JSON.
+type diverted struct {
+	URL    string         `json:"url"`    // that the objects are converted at
+	Before map[string]any `json:"before"` // the definition's own conversion
+}
 
 // Conversions lets an API server call this process to convert between the versions of custom resources, while it runs: as a
 // runnable of a manager it changes their definitions when the server serves, before the caches are filled, and changes them back
 // when the manager stops. What else is in a definition stays. Several replicas are no use here: the one that wrote last is called.
 //
-// After a process was killed the resources can be read only in the version that they are stored in, until it starts again.
+// After a process was killed, or could not write any more because it lost its lease, the resources can be read only in the version
+// that they are stored in, until it starts again. As long as a definition is changed, kubectl apply fails for a manifest of it that
+// names a Service: it leaves the URL there as well, and the API server refuses both.
 type Conversions struct {
 	// Client writes the definitions. It needs the right to patch them.
 	Client client.Client
@@ -81,11 +89,17 @@ func (c *Conversions) Start(ctx context.Context) error {
 	if !awaitServer(ctx, c.Server) {
 		return nil
 	}
+	var begun []string
+	defer func() { c.putBack(ctx, begun) }()
 	for _, name := range c.Definitions {
-		if err := c.divert(ctx, name); err != nil {
+		was, err := c.read(ctx, name)
+		if err == nil {
+			begun = append(begun, name) // a write that fails may get through all the same
+			err = c.divert(ctx, was)
+		}
+		if err != nil {
 			return fmt.Errorf("conversion of %s: %w", name, err)
 		}
-		defer c.putBack(ctx, name)
 	}
 	close(c.done())
 	log.FromContext(ctx).Info("The API server has this process convert custom resources", "address", c.Address)
@@ -94,16 +108,12 @@ func (c *Conversions) Start(ctx context.Context) error {
 }
 
 // divert has the definition's objects converted here.
-func (c *Conversions) divert(ctx context.Context, name string) error {
-	was, err := c.read(ctx, name)
-	if err != nil {
-		return err
-	}
+func (c *Conversions) divert(ctx context.Context, was *unstructured.Unstructured) error {
 	own, err := ownConversion(was)
 	if err != nil {
 		return err
 	}
-	before, err := json.Marshal(own)
+	kept, err := json.Marshal(diverted{URL: c.urlFor(own), Before: own})
 	if err != nil {
 		return err
 	}
@@ -112,7 +122,7 @@ func (c *Conversions) divert(ctx context.Context, name string) error {
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[beforeAnnotation] = string(before)
+	annotations[divertedAnnotation] = string(kept)
 	is.SetAnnotations(annotations)
 	if err := setConversion(is, c.conversion(own)); err != nil {
 		return err
@@ -120,34 +130,38 @@ func (c *Conversions) divert(ctx context.Context, name string) error {
 	return c.Client.Patch(ctx, is, client.MergeFrom(was))
 }
 
-// putBack gives the definition the conversion back that it had.
-func (c *Conversions) putBack(ctx context.Context, name string) {
-	logger := log.FromContext(ctx).WithValues("name", name)
+// putBack gives the definitions the conversions back that they had.
+func (c *Conversions) putBack(ctx context.Context, names []string) {
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 	defer cancel()
-	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		was, err := c.read(limit, name)
+	for _, name := range names {
+		err := retry.RetryOnConflict(retry.DefaultRetry, func() error { return c.restore(limit, name) })
 		if err != nil {
-			return client.IgnoreNotFound(err)
+			log.FromContext(ctx).Error(err, "A conversion is left behind", "name", name)
 		}
-		if text, _, _ := unstructured.NestedString(was.Object, "spec", "conversion", "webhook", "clientConfig", "caBundle"); text != c.bundle() {
-			logger.Info("A conversion is left: somebody else has written it")
-			return nil
-		}
-		own, err := ownConversion(was)
-		if err != nil {
-			return err
-		}
-		is := was.DeepCopy()
-		unstructured.RemoveNestedField(is.Object, "metadata", "annotations", beforeAnnotation)
-		if err := setConversion(is, own); err != nil {
-			return err
-		}
-		return c.Client.Patch(limit, is, client.MergeFromWithOptions(was, client.MergeFromWithOptimisticLock{}))
-	})
-	if err != nil {
-		logger.Error(err, "A conversion is left behind")
 	}
+}
+
+// restore gives the definition the conversion back that it had, if it is converted here.
+func (c *Conversions) restore(ctx context.Context, name string) error {
+	was, err := c.read(ctx, name)
+	if err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	own, err := ownConversion(was)
+	if err != nil {
+		return err
+	}
+	if at := whereConverted(was); at.url != c.urlFor(own) || at.bundle != c.bundle() {
+		log.FromContext(ctx).Info("A conversion is left as it is: somebody else has written it", "name", name)
+		return nil
+	}
+	is := was.DeepCopy()
+	unstructured.RemoveNestedField(is.Object, "metadata", "annotations", divertedAnnotation)
+	if err := setConversion(is, own); err != nil {
+		return err
+	}
+	return c.Client.Patch(ctx, is, client.MergeFromWithOptions(was, client.MergeFromWithOptimisticLock{}))
 }
 
 // read gives the definition as the server has it. It asks for a change of nothing: a read might go through a cache, which is not
@@ -161,18 +175,27 @@ func (c *Conversions) read(ctx context.Context, name string) (*unstructured.Unst
 
 // conversion is own, at this process.
 func (c *Conversions) conversion(own map[string]any) map[string]any {
-	path, versions := convertPath, []any{"v1"}
-	if hook, ok := own["webhook"].(map[string]any); ok {
-		path = pathOf(hook, path)
-		if given, _ := hook["conversionReviewVersions"].([]any); len(given) > 0 {
-			versions = given
-		}
+	versions := []any{"v1"}
+	if given, _, _ := unstructured.NestedSlice(own, "webhook", "conversionReviewVersions"); len(given) > 0 {
+		versions = given
 	}
-	at := map[string]any{"url": urlAt(c.Address, path), "caBundle": c.bundle()}
+	at := map[string]any{"url": c.urlFor(own), "caBundle": c.bundle()}
 	return map[string]any{"strategy": "Webhook", "webhook": map[string]any{"conversionReviewVersions": versions, "clientConfig": at}}
 }
 
+// urlFor is where this process converts in own's place.
+func (c *Conversions) urlFor(own map[string]any) string { return urlAt(c.Address, pathOf(own)) }
+
 func (c *Conversions) bundle() string { return base64.StdEncoding.EncodeToString(c.CABundle) }
+
+// place is where a definition's objects are converted, if that is at a URL.
+type place struct{ url, bundle string }
+
+func whereConverted(definition *unstructured.Unstructured) (at place) {
+	at.url, _, _ = unstructured.NestedString(definition.Object, "spec", "conversion", "webhook", "clientConfig", "url")
+	at.bundle, _, _ = unstructured.NestedString(definition.Object, "spec", "conversion", "webhook", "clientConfig", "caBundle")
+	return at
+}
 
 // ownConversion is the definition's conversion when no process like this one is there.
 func ownConversion(definition *unstructured.Unstructured) (map[string]any, error) {
@@ -180,12 +203,14 @@ func ownConversion(definition *unstructured.Unstructured) (map[string]any, error
 	if err != nil {
 		return nil, err
 	}
-	// The annotation alone may have outlived the conversion that it belongs to: somebody applied a manifest since.
-	kept := definition.GetAnnotations()[beforeAnnotation]
-	if at, _, _ := unstructured.NestedString(own, "webhook", "clientConfig", "url"); at != "" && kept != "" {
-		own = nil
-		if err := json.Unmarshal([]byte(kept), &own); err != nil {
-			return nil, fmt.Errorf("annotation %s: %w", beforeAnnotation, err)
+	if text, found := definition.GetAnnotations()[divertedAnnotation]; found {
+		var kept diverted
+		if err := json.Unmarshal([]byte(text), &kept); err != nil {
+			return nil, fmt.Errorf("annotation %s: %w", divertedAnnotation, err)
+		}
+		// The annotation may have outlived the conversion that it belongs to: somebody applied a manifest since.
+		if whereConverted(definition).url == kept.URL {
+			own = kept.Before
 		}
 	}
 	if len(own) == 0 {
@@ -198,14 +223,14 @@ func setConversion(definition *unstructured.Unstructured, conversion map[string]
 	return unstructured.SetNestedMap(definition.Object, conversion, "spec", "conversion")
 }
 
-// pathOf is the path of a conversion webhook's Service or URL, or the given one.
-func pathOf(hook map[string]any, path string) string {
-	if of, _, _ := unstructured.NestedString(hook, "clientConfig", "service", "path"); of != "" {
+// pathOf is the path of a conversion's Service or URL, or convertPath.
+func pathOf(conversion map[string]any) string {
+	if of, _, _ := unstructured.NestedString(conversion, "webhook", "clientConfig", "service", "path"); of != "" {
 		return of
 	}
-	text, _, _ := unstructured.NestedString(hook, "clientConfig", "url")
+	text, _, _ := unstructured.NestedString(conversion, "webhook", "clientConfig", "url")
 	if given, err := url.Parse(text); err == nil && given.Path != "" {
 		return given.Path
 	}
-	return path
+	return convertPath
 }

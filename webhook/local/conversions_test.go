@@ -6,6 +6,7 @@ package local_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -128,9 +129,10 @@ func TestConversionsHoldWhileTheProcessServes(t *testing.T) {
 // The definition's own conversion is not lost when a process is killed, and one that somebody has applied since counts.
 func TestConversionsAfterAKilledProcess(t *testing.T) {
 	for name, test := range map[string]struct{ found, want string }{
-		"as it was left":    {"", viaService},
-		"applied since":     {none, none},
-		"applied by others": {`{"strategy":"Webhook","webhook":{"clientConfig":{"service":{"name":"new","namespace":"op"}},"conversionReviewVersions":["v1"]}}`, ``},
+		"as it was left":            {"", viaService},
+		"applied since":             {none, none},
+		"applied by others, by URL": {viaURL, viaURL},
+		"applied by others":         {`{"strategy":"Webhook","webhook":{"clientConfig":{"service":{"name":"new","namespace":"op"}},"conversionReviewVersions":["v1"]}}`, ``},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -179,28 +181,58 @@ func TestConversionsAfterAKilledProcess(t *testing.T) {
 	}
 }
 
+// A write that failed may have got through: a process that is stopped while it starts leaves nothing behind either.
+func TestConversionsOfAWriteThatIsCutOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kept := fake.NewClientBuilder().WithObjects(definition(t, none)).Build()
+		ctx, cancel := context.WithCancel(t.Context())
+		c := interceptor.NewClient(kept, interceptor.Funcs{
+			Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+				if err := c.Patch(ctx, o, p, opts...); err != nil || ctx.Err() != nil {
+					return err
+				}
+				if got, _ := conversionOf(t, kept); got != none {
+					cancel()
+				}
+				return ctx.Err()
+			},
+		})
+		if err := conversions(c).Start(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+		if got, annotations := conversionOf(t, kept); got != none || annotations != `{"a":"b"}` {
+			t.Errorf("left behind: %s, %s", got, annotations)
+		}
+	})
+}
+
 // What somebody else has written meanwhile is theirs, and a definition that is gone is no trouble.
 func TestConversionsOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kept := fake.NewClientBuilder().WithObjects(definition(t, none)).Build()
 		stop := begin(t, conversions(kept))
-		other := conversions(kept)
-		other.CABundle = []byte("theirs")
-		stopOther := begin(t, other)
-		if err := stop(); err != nil {
-			t.Error(err)
+		for _, change := range []func(*local.Conversions){
+			func(other *local.Conversions) { other.CABundle = []byte("theirs") },
+			func(other *local.Conversions) { other.Address = "127.0.0.1:1" },
+		} {
+			other := conversions(kept)
+			change(other)
+			stopOther := begin(t, other)
+			want, _ := conversionOf(t, kept)
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+			if got, _ := conversionOf(t, kept); got != want {
+				t.Errorf("the other's conversion is gone: %s", got)
+			}
+			if err := stopOther(); err != nil {
+				t.Error(err)
+			}
+			if got, _ := conversionOf(t, kept); got != none {
+				t.Errorf("left behind: %s", got)
+			}
+			stop = begin(t, conversions(kept))
 		}
-		if got, _ := conversionOf(t, kept); !strings.Contains(got, "dGhlaXJz") {
-			t.Errorf("the other's conversion is gone: %s", got)
-		}
-		if err := stopOther(); err != nil {
-			t.Error(err)
-		}
-		if got, _ := conversionOf(t, kept); got != none {
-			t.Errorf("left behind: %s", got)
-		}
-
-		stop = begin(t, conversions(kept))
 		if err := kept.Delete(t.Context(), definition(t, "")); err != nil {
 			t.Fatal(err)
 		}
@@ -248,7 +280,9 @@ func TestConversionsAtTheEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				kept := fake.NewClientBuilder().WithObjects(definition(t, none)).Build()
+				second := definition(t, none)
+				second.SetName("gadgets.example.com")
+				kept := fake.NewClientBuilder().WithObjects(definition(t, none), second).Build()
 				ending, patches := false, 0
 				c := interceptor.NewClient(kept, interceptor.Funcs{
 					Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
@@ -261,7 +295,9 @@ func TestConversionsAtTheEnd(t *testing.T) {
 						return c.Patch(ctx, o, p, opts...)
 					},
 				})
-				stop := begin(t, conversions(c))
+				ours := conversions(c)
+				ours.Definitions = append(ours.Definitions, "gadgets.example.com")
+				stop := begin(t, ours)
 				ending = true
 				began := time.Now()
 				if err := stop(); err != nil || time.Since(began) > 5*time.Second {

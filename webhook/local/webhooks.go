@@ -30,8 +30,8 @@ const (
 // Webhooks are webhook configurations that hold while a process runs: as a runnable of a manager they are written when the server
 // serves, and deleted when the manager stops. Several replicas are no use here: the one that wrote last is called.
 //
-// A process that is killed leaves them behind, until it starts again. Let FailurePolicy be Ignore, and the selectors narrow, where
-// nobody but the process itself should suffer from that.
+// A process that is killed, or that cannot write any more because it lost its lease, leaves them behind, until it starts again.
+// Let FailurePolicy be Ignore, and the selectors narrow, where nobody but the process itself should suffer from that.
 type Webhooks struct {
 	// Client writes the configurations.
 	Client client.Client
