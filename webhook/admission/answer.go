@@ -31,8 +31,7 @@ func answer(w http.ResponseWriter, log logr.Logger, status int, is metav1.TypeMe
 		http.Error(w, "the response could not be encoded", http.StatusInternalServerError)
 		return
 	}
-	review.Send(w, log, status, body)
-	if cap(body) <= maxKept {
+	if review.Send(w, log, status, body) && cap(body) <= maxKept {
 		*buffer = body
 		answers.Put(buffer)
 	}

@@ -5,9 +5,12 @@ package admission
 
 import (
 	"encoding/json"
+	"errors"
+	"net/http/httptest"
 	"reflect"
 	"testing"
 
+	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -47,6 +50,29 @@ func TestAnswersAreWrittenAsByTheEncoder(t *testing.T) {
 	}
 	if n := reflect.TypeFor[metav1.Status]().NumField(); n != 7 {
 		t.Errorf("a status has %d fields, 7 are written", n)
+	}
+}
+
+// leaving is a caller that hangs up. HTTP/2's server may read on in what it was given to write.
+type leaving struct {
+	*httptest.ResponseRecorder
+	given []byte
+}
+
+func (l *leaving) Write(b []byte) (int, error) {
+	l.given = b
+	return 0, errors.New("the stream is closed")
+}
+
+func TestAnAnswerThatWasNotTakenStays(t *testing.T) {
+	gone := &leaving{ResponseRecorder: httptest.NewRecorder()}
+	answer(gone, logr.Discard(), 200, metav1.TypeMeta{}, &admissionv1.AdmissionResponse{UID: "first"})
+	was := string(gone.given)
+	for range 10 {
+		answer(httptest.NewRecorder(), logr.Discard(), 200, metav1.TypeMeta{}, &admissionv1.AdmissionResponse{UID: "other"})
+	}
+	if string(gone.given) != was {
+		t.Errorf("%s was overwritten with %s", was, gone.given)
 	}
 }
 

@@ -24,15 +24,18 @@ func Write(w http.ResponseWriter, log logr.Logger, status int, review any) {
 	Send(w, log, status, body)
 }
 
-// Send answers with status and body, which is JSON and the caller's again afterwards. A caller that has left hears nothing.
-func Send(w http.ResponseWriter, log logr.Logger, status int, body []byte) {
+// Send answers with status and body, which is JSON. It says whether the answer was taken; a caller that has left hears nothing.
+// If it was, body may be used again; if not, HTTP/2's server may still read it.
+func Send(w http.ResponseWriter, log logr.Logger, status int, body []byte) (taken bool) {
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	if _, err := w.Write(body); err != nil {
+	_, err := w.Write(body)
+	if err != nil {
 		log.V(1).Info("the caller did not take the response", "error", err.Error())
 	}
+	return err == nil
 }
 
 // CodeOf is the HTTP status for an error of Read or Unmarshal.
