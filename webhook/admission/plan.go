@@ -61,9 +61,11 @@ var (
 
 func newPlan(t reflect.Type) plan {
 	switch pointer := reflect.PointerTo(t); {
-	case t.Name() != "" && t.Kind() != reflect.Pointer && t.Kind() != reflect.Interface && pointer.Implements(unmarshaler):
+	case t.Name() == "" && (pointer.Implements(unmarshaler) || pointer.Implements(textUnmarshaler)):
+		return readNever
+	case pointer.Implements(unmarshaler):
 		return readByItself
-	case pointer.Implements(unmarshaler), pointer.Implements(textUnmarshaler), t == numberText:
+	case pointer.Implements(textUnmarshaler), t == numberText:
 		return readFully
 	}
 	switch t.Kind() {
@@ -104,6 +106,10 @@ func readFully(s *scanner, v reflect.Value) bool {
 	text, ok := s.span()
 	return ok && json.Unmarshal(text, v.Addr().Interface()) == nil
 }
+
+// readNever is for a struct without a name that embeds a type which reads itself: whether it does so too depends, for the full
+// decoder, on where it lies.
+func readNever(*scanner, reflect.Value) bool { return false }
 
 func readInt(s *scanner, v reflect.Value) bool {
 	if s.word("null") {

@@ -97,26 +97,27 @@ type zoo struct {
 	Any      any                            `json:"any"`
 	Anys     map[string]any                 `json:"anys"`
 
-	Text     zooText              `json:"text"`
-	PText    *zooText             `json:"ptext"`
-	Self     zooSelf              `json:"self"`
-	PSelf    *zooSelf             `json:"pself"`
-	SelfMap  map[string]zooSelf   `json:"selfMap"`
-	Own      zooMap               `json:"own"`
-	Number   stdjson.Number       `json:"number"`
-	Raw      stdjson.RawMessage   `json:"raw"`
-	Quoted   zooQuoted            `json:"quoted"`
-	Twice    zooTwice             `json:"twice"`
-	PInline  zooPointer           `json:"pinline"`
-	Time     metav1.Time          `json:"time"`
-	PTime    *metav1.Time         `json:"ptime"`
-	Duration metav1.Duration      `json:"duration"`
-	Quantity resource.Quantity    `json:"quantity"`
-	IntStr   intstr.IntOrString   `json:"intstr"`
-	Ext      runtime.RawExtension `json:"ext"`
-	Self2    *zoo                 `json:"self2"`
-	Selves   []zoo                `json:"selves"`
-	SelfMap2 map[string]zoo       `json:"selfMap2"`
+	Text     zooText               `json:"text"`
+	PText    *zooText              `json:"ptext"`
+	Self     zooSelf               `json:"self"`
+	PSelf    *zooSelf              `json:"pself"`
+	SelfMap  map[string]zooSelf    `json:"selfMap"`
+	Own      zooMap                `json:"own"`
+	Number   stdjson.Number        `json:"number"`
+	Raw      stdjson.RawMessage    `json:"raw"`
+	Quoted   zooQuoted             `json:"quoted"`
+	Twice    zooTwice              `json:"twice"`
+	PInline  zooPointer            `json:"pinline"`
+	Unnamed  struct{ metav1.Time } `json:"unnamed"`
+	Time     metav1.Time           `json:"time"`
+	PTime    *metav1.Time          `json:"ptime"`
+	Duration metav1.Duration       `json:"duration"`
+	Quantity resource.Quantity     `json:"quantity"`
+	IntStr   intstr.IntOrString    `json:"intstr"`
+	Ext      runtime.RawExtension  `json:"ext"`
+	Self2    *zoo                  `json:"self2"`
+	Selves   []zoo                 `json:"selves"`
+	SelfMap2 map[string]zoo        `json:"selfMap2"`
 }
 
 // comparePlan reads text in both ways, and tells whether the plan read it.
@@ -178,6 +179,7 @@ var documents = map[string]bool{
 	`{"map":{null:"a"}}`:                                            false,
 	`{"named":[]}`:                                                  false,
 	`{"named":7}`:                                                   false,
+	`{"unnamed":"2026-01-02T03:04:05Z"}`:                            false, // only a type with a name reads itself
 	`{"quantity":"x"}`:                                              false,
 	`{"time":"x"}`:                                                  false,
 	`{"quoted":{"number":5}}`:                                       false,
