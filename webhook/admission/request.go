@@ -10,7 +10,8 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 )
 
-// Request is the question: which object is to be written, by whom and how. Handlers share it and must not change it.
+// Request is the question: which object is to be written, by whom and how. Handlers share it and must not change it. The texts
+// of its objects lie in the body that was posted: who keeps one keeps all of that, up to 7 MiB, unless it is cloned.
 type Request struct {
 	admissionv1.AdmissionRequest
 }

@@ -39,8 +39,8 @@ type Webhook struct {
 	// WithContextFunc makes the context that the handler is called with, of the HTTP request's context. Nil means that context.
 	WithContextFunc func(context.Context, *http.Request) context.Context
 
-	// LogConstructor makes the logger of a request, which the handler finds in its context, of the webhook's own logger. It must
-	// bear a nil request. Nil means DefaultLogConstructor.
+	// LogConstructor makes the logger of a request, which the handler finds in its context, of the webhook's own logger. It is
+	// called when the handler asks for the logger. It must bear a nil request. Nil means DefaultLogConstructor.
 	LogConstructor func(base logr.Logger, req *Request) logr.Logger
 
 	setUp sync.Once

@@ -278,7 +278,7 @@ func TestSlowStart(t *testing.T) {
 	}
 }
 
-// TestTerminatingNamespace wants a namespace that goes away to be no failure.
+// TestEach wants each number done once, and no more at a time than allowed.
 func TestEach(t *testing.T) {
 	for _, n := range []int{0, 1, 7, atOnce, atOnce + 1, 3 * atOnce} {
 		synctest.Test(t, func(t *testing.T) {
@@ -299,6 +299,7 @@ func TestEach(t *testing.T) {
 	}
 }
 
+// TestTerminatingNamespace wants a namespace that goes away to be no failure.
 func TestTerminatingNamespace(t *testing.T) {
 	w := newWorld(t, set(3))
 	w.refuse = func(int) error {
