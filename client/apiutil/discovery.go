@@ -231,7 +231,7 @@ func (d *discovery) namedGroups(ctx context.Context, body []byte) ([]group, erro
 		g := group{name: item.Name}
 		for _, v := range item.Versions {
 			if v.Version == item.PreferredVersion.Version {
-				g.versions = slices.Insert(g.versions, 0, version{name: v.Version})
+				g.versions = append([]version{{name: v.Version}}, g.versions...)
 				continue
 			}
 			g.versions = append(g.versions, version{name: v.Version})
