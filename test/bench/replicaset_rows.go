@@ -38,7 +38,7 @@ const (
 	setsMade    = 200
 	podsPerSet  = 10
 	setWorkers  = 5
-	setRounds   = 3
+	setRounds   = 7
 	usersAtOnce = 10
 	setLimit    = 2 * time.Minute
 	// stillFor is how long no request has to come until all is done: events are
