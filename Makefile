@@ -67,10 +67,10 @@ race: ## Root module and storage engine, five times over with the race detector.
 # Where results are kept; what a run does not measure stays as it was.
 FIGURES = -json $(CURDIR)/docs/bench.json -chart $(CURDIR)/docs/bench.svg -readme $(CURDIR)/README.md -keep
 
-bench: apiserver ## Measure against controller-runtime v0.25.1, side by side; results also in docs/bench.json, docs/bench.svg and the README.
+bench: apiserver ## Measure against controller-runtime v0.25.1, side by side (12 minutes); results also in docs/bench.json, docs/bench.svg and the README.
 	@cd test/bench && WHERRY_APISERVER=$(SERVER) go run . $(FIGURES)
 
-bench-build: ## Measure what a build from an empty cache costs against controller-runtime v0.25.1 (5 minutes); results where make bench keeps its own.
+bench-build: ## Measure what a build from an empty cache costs against controller-runtime v0.25.1 (4 minutes); results where make bench keeps its own.
 	@cd test/bench && go run . -only '^build' $(FIGURES)
 
 bench-storage: ## Measure the storage engine against etcd3, in one process; results also in bin/bench-storage.json.
