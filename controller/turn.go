@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
+	"github.com/wherry-dev/wherry/client/log"
 	"github.com/wherry-dev/wherry/controller/priorityqueue"
 )
 
@@ -28,23 +29,8 @@ type turn[request comparable] struct {
 	id     types.UID
 }
 
-// logKey is the key under which logr keeps a logger in a context. logr does
-// not export it, but asks any context for it.
-var logKey = func() any {
-	probe := keyProbe{Context: context.Background()}
-	_, _ = logr.FromContext(&probe)
-	return probe.key
-}()
-
-type keyProbe struct {
-	context.Context
-	key any
-}
-
-func (p *keyProbe) Value(key any) any {
-	p.key = key
-	return nil
-}
+// logKey is looked up once.
+var logKey = log.ContextKey()
 
 // turnKey is the key under which a turn finds itself.
 type turnKey struct{}

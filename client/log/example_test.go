@@ -60,3 +60,11 @@ func ExampleIntoContext() {
 	scale(log.IntoContext(context.Background(), logger.WithName("web").WithValues("reconcileID", "4711")))
 	// Output: web "level"=0 "msg"="scaled" "reconcileID"="4711"
 }
+
+// A context of one's own makes its logger when somebody asks for it.
+func ExampleContextKey() {
+	sink := funcr.New(func(_, args string) { fmt.Println(args) }, funcr.Options{})
+	ctx := context.WithValue(context.Background(), log.ContextKey(), sink)
+	log.FromContext(ctx).Info("found")
+	// Output: "level"=0 "msg"="found"
+}

@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"github.com/go-logr/logr"
+
+	"github.com/wherry-dev/wherry/client/log"
 )
 
 // asked is the context of one request. It keeps the request, and makes the logger when somebody asks for it: most handlers
@@ -21,22 +23,8 @@ type asked struct {
 	logger any // a logr.Logger, boxed once
 }
 
-// logKey is the key under which logr keeps a logger in a context. It is not exported, but any context is asked for it.
-var logKey = func() any {
-	probe := keyProbe{Context: context.Background()}
-	_, _ = logr.FromContext(&probe)
-	return probe.key
-}()
-
-type keyProbe struct {
-	context.Context
-	key any
-}
-
-func (p *keyProbe) Value(key any) any {
-	p.key = key
-	return nil
-}
+// logKey is looked up once.
+var logKey = log.ContextKey()
 
 // Value implements context.Context.
 func (a *asked) Value(key any) any {
