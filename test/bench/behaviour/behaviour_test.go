@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"k8s.io/client-go/kubernetes/scheme"
 )
 
 var update = flag.Bool("update", false, "keep what this library does, and write README.md anew")
@@ -57,6 +59,7 @@ func allCases(t *testing.T) map[string]testCase {
 // TestCases runs every case on the library that this program was compiled with.
 func TestCases(t *testing.T) {
 	all, k, lib := allCases(t), readKept(t), library()
+	known := len(scheme.Scheme.AllKnownTypes())
 	var mu sync.Mutex
 	seen := map[string]string{}
 	t.Run(lib, func(t *testing.T) {
@@ -77,6 +80,9 @@ func TestCases(t *testing.T) {
 			})
 		}
 	})
+	if n := len(scheme.Scheme.AllKnownTypes()); n != known {
+		t.Errorf("the cases added %d types to client-go's scheme, which the cases beside them read without a lock: give the case a scheme of its own", n-known)
+	}
 	if !*update || t.Failed() {
 		return
 	}
