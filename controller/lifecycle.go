@@ -49,6 +49,8 @@ type term[request comparable] struct {
 	faults *fault.Keeper
 	sync   func() error // starts the sources and waits for them, once
 
+	workers sync.WaitGroup
+
 	mu   sync.Mutex
 	runs []source.Run
 	wg   sync.WaitGroup // goroutines that start sources
@@ -189,14 +191,13 @@ func (c *controller[request]) giveNameBack() {
 func (c *controller[request]) serve(ctx context.Context, t *term[request]) {
 	c.log.Info("Starting workers", "worker count", c.options.MaxConcurrentReconciles)
 	c.metrics.workers.Set(float64(c.options.MaxConcurrentReconciles))
-	var workers sync.WaitGroup
 	for range c.options.MaxConcurrentReconciles {
-		workers.Go(func() { c.worker(ctx, t) })
+		t.workers.Go(func() { c.worker(ctx, t) })
 	}
 	<-t.ctx.Done()
 	c.log.Info("Shutdown signal received, waiting for all workers to finish")
 	t.queue.ShutDown()
-	workers.Wait()
+	t.workers.Wait()
 	c.log.Info("All workers finished")
 }
 

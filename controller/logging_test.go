@@ -278,7 +278,7 @@ func TestReconcileAllocations(t *testing.T) {
 	if n := testing.AllocsPerRun(1000, func() {
 		term.queue.Add(request("p"))
 		taken, _ := term.intake.take()
-		c.work(term.ctx, term, taken)
+		c.work(term, c.newTurn(term.ctx, taken))
 		term.intake.done(taken)
 	}); n > 1 {
 		t.Errorf("%v allocations for a reconcile, want 1", n)

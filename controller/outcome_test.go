@@ -195,25 +195,38 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestGoexit wants the key of a reconcile that ended its goroutine to be given
-// back: another worker can have it.
+// TestGoexit wants a reconcile that ended its goroutine to count as failed, the
+// key to come back as after any error, and its worker to be replaced, be it the
+// only one.
 func TestGoexit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		runs := 0
-		b := run(t, "goexit", func(context.Context, reconcile.Request) (reconcile.Result, error) {
-			if runs++; runs == 2 {
-				runtime.Goexit()
-			}
-			return reconcile.Result{}, nil
-		}, func(o *Options) { o.MaxConcurrentReconciles = 2 })
-		for range 4 {
-			b.queue.Add(request("p"))
-			synctest.Wait()
-		}
-		if runs != 4 {
-			t.Errorf("%d reconciles, want 4", runs)
-		}
-	})
+	for face, priorities := range map[string]bool{"priority": true, "classic": false} {
+		t.Run(face, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				runs := 0
+				b := run(t, "goexit "+face, func(context.Context, reconcile.Request) (reconcile.Result, error) {
+					if runs++; runs <= 2 {
+						runtime.Goexit()
+					}
+					return reconcile.Result{}, nil
+				}, func(o *Options) { o.UsePriorityQueue = &priorities })
+				before := testutil.ToFloat64(b.metrics.errors)
+				b.queue.Add(request("p"))
+				time.Sleep(time.Second)
+				if runs != 3 || b.queue.NumRequeues(request("p")) != 0 {
+					t.Errorf("%d reconciles and %d failures in a row, want 3 and, after the last, none", runs, b.queue.NumRequeues(request("p")))
+				}
+				if n := testutil.ToFloat64(b.metrics.errors) - before; n != 2 {
+					t.Errorf("errors counts %v, want 2", n)
+				}
+				if said := b.lines.with("ended its goroutine"); len(said) != 2 {
+					t.Errorf("the log has %d lines on it, want 2: %q", len(said), b.lines.all)
+				}
+				if active := testutil.ToFloat64(b.metrics.active); active != 0 {
+					t.Errorf("%v workers are active, want none", active)
+				}
+			})
+		})
+	}
 }
 
 // TestOddLimiter wants a rate limiter of which every method panics to delay a

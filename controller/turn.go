@@ -29,6 +29,10 @@ type turn[request comparable] struct {
 	id     types.UID
 }
 
+func (c *controller[request]) newTurn(ctx context.Context, taken priorityqueue.Taken[request]) *turn[request] {
+	return &turn[request]{Context: ctx, options: &c.options, base: c.log, taken: taken}
+}
+
 // logKey is looked up once.
 var logKey = log.ContextKey()
 

@@ -59,25 +59,37 @@ func newIntake[request comparable](q workqueue.TypedRateLimitingInterface[reques
 // worker reconciles one key after the other until the queue is shut down.
 func (c *controller[request]) worker(ctx context.Context, t *term[request]) {
 	taken, shutdown := t.intake.take()
+	var last *turn[request]
 	defer func() {
-		if !shutdown { // the reconciler ended the goroutine
-			t.intake.done(taken)
+		if shutdown {
+			return
 		}
+		if r := recover(); r != nil { // it was not to be recovered: the process ends
+			panic(r)
+		}
+		c.conclude(t, last, ending{ctx: t.ctx, err: errExited})
+		t.intake.done(taken)
+		t.workers.Go(func() { c.worker(ctx, t) })
 	}()
 	for !shutdown {
-		c.work(ctx, t, taken)
+		last = c.newTurn(ctx, taken)
+		c.work(t, last)
 		taken, shutdown = t.intake.next(taken)
 	}
 }
 
-// work reconciles a key that was taken.
-func (c *controller[request]) work(ctx context.Context, t *term[request], taken priorityqueue.Taken[request]) {
+// errExited is what a reconcile failed with that did not come back. Without a
+// worker in its place a controller with one would never reconcile again, and
+// not say a word.
+var errExited = errors.New("the reconciler ended its goroutine (runtime.Goexit, which Fatal and FailNow of a test call); return an error instead")
+
+// work reconciles the key of a turn.
+func (c *controller[request]) work(t *term[request], turn *turn[request]) {
 	c.metrics.active.Inc()
 	defer c.metrics.active.Dec()
 
-	turn := &turn[request]{Context: ctx, options: &c.options, base: c.log, taken: taken}
 	began := time.Now()
-	result, err, panicked := c.reconcile(turn, taken.Key)
+	result, err, panicked := c.reconcile(turn, turn.taken.Key)
 	c.metrics.duration.Observe(time.Since(began).Seconds())
 	c.conclude(t, turn, ending{ctx: t.ctx, result: result, err: err, panicked: panicked})
 }
