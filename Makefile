@@ -1,6 +1,9 @@
 # Wherry: two commands matter to a newcomer, `make run` and `make test`.
 # Each module builds by itself, so no workspace file may reach in.
 export GOWORK := off
+# Tests share the machine with builds: a server may take long to start and to stop, which is no failure.
+export KUBEBUILDER_CONTROLPLANE_START_TIMEOUT ?= 2m
+export KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT ?= 2m
 # Stamping the repository's state would make every build differ.
 export GOFLAGS := -buildvcs=false
 

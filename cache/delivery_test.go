@@ -440,6 +440,9 @@ func TestRemoveInformer(t *testing.T) {
 	})
 }
 
+// settleLimit bounds the wait for goroutines that are about to end.
+const settleLimit = 20 * time.Second
+
 // Informers added and removed a thousand times, in every form, leave no goroutine and no memory: not one object on the
 // heap for each of them.
 func TestInformersLeaveNothing(t *testing.T) {
@@ -477,10 +480,18 @@ func TestInformersLeaveNothing(t *testing.T) {
 	before, goroutines := settled()
 	rounds(informers)
 	after, goroutines2 := settled()
-	if goroutines2 > goroutines+2 {
+	leaks := func() bool { return goroutines2 > goroutines+2 }
+	grows := func() bool {
+		return after.HeapObjects > before.HeapObjects+informers/2 || after.HeapAlloc > before.HeapAlloc+256<<10
+	}
+	// What is left behind stays; what only takes its time, on a machine that does other things, does not.
+	for end := time.Now().Add(settleLimit); (leaks() || grows()) && time.Now().Before(end); {
+		after, goroutines2 = settled()
+	}
+	if leaks() {
 		t.Errorf("%d goroutines, %d after %d informers", goroutines, goroutines2, informers)
 	}
-	if after.HeapObjects > before.HeapObjects+informers/2 || after.HeapAlloc > before.HeapAlloc+256<<10 {
+	if grows() {
 		t.Errorf("%d objects in %d bytes, %d in %d after %d informers", before.HeapObjects, before.HeapAlloc, after.HeapObjects, after.HeapAlloc, informers)
 	}
 	t.Logf("%d objects in %d bytes, then %d in %d; %d goroutines, then %d", before.HeapObjects, before.HeapAlloc, after.HeapObjects, after.HeapAlloc, goroutines, goroutines2)

@@ -306,7 +306,7 @@ func TestUntil(t *testing.T) {
 func TestUntilBeforeSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var n atomic.Int32
-		c := unmanaged(t, "until before sync", counting(&n))
+		c := unmanaged(t, fresh("until before sync"), counting(&n))
 		never, informer := pods(t)
 		ctx, unwatch := context.WithCancel(t.Context())
 		over, cancel := context.WithCancel(t.Context())

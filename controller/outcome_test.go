@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -67,6 +68,13 @@ type bench struct {
 	lines lines
 	stop  func()
 }
+
+// named counts the names that fresh has made.
+var named atomic.Int64
+
+// fresh is a name that no controller of this process has had: metrics go by the name, and outlive the controller and the run of
+// a test.
+func fresh(name string) string { return fmt.Sprint(name, " ", named.Add(1)) }
 
 // run makes and starts a controller without a manager. It must run in a
 // bubble.
@@ -151,7 +159,7 @@ func TestOutcomes(t *testing.T) {
 				began := time.Now()
 				var again time.Duration = -1
 				runs := 0
-				name := "outcome " + c.name
+				name := fresh("outcome " + c.name)
 				b := run(t, name, func(context.Context, reconcile.Request) (reconcile.Result, error) {
 					runs++
 					if runs > 1 {
@@ -268,7 +276,7 @@ var errTeapot = errors.New("teapot")
 // an error in the end.
 func TestConflictPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := run(t, "patience", func(context.Context, reconcile.Request) (reconcile.Result, error) {
+		b := run(t, fresh("patience"), func(context.Context, reconcile.Request) (reconcile.Result, error) {
 			return reconcile.Result{}, conflict()
 		})
 		b.queue.Add(request("p"))
@@ -347,7 +355,8 @@ func TestQuietStop(t *testing.T) {
 func TestReconciliationTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var took []time.Duration
-		b := run(t, "timeout", func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+		name := fresh("timeout")
+		b := run(t, name, func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 			began := time.Now()
 			if req == request("slow") {
 				<-ctx.Done()
@@ -363,7 +372,7 @@ func TestReconciliationTimeout(t *testing.T) {
 		if len(took) != 2 || took[0] != 0 || took[1] != time.Minute {
 			t.Errorf("the reconciles took %v, want none and a minute", took)
 		}
-		if n := testutil.ToFloat64(allMetrics().timeouts.WithLabelValues("timeout")); n != 1 {
+		if n := testutil.ToFloat64(allMetrics().timeouts.WithLabelValues(name)); n != 1 {
 			t.Errorf("%v timeouts are counted, want 1", n)
 		}
 	})
@@ -372,8 +381,8 @@ func TestReconciliationTimeout(t *testing.T) {
 // TestPanicNotRecovered wants RecoverPanic false to let a panic through, and
 // to count it.
 func TestPanicNotRecovered(t *testing.T) {
-	no := false
-	c, err := NewUnmanaged("panic", Options{RecoverPanic: &no, Reconciler: reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
+	no, name := false, fresh("panic")
+	c, err := NewUnmanaged(name, Options{RecoverPanic: &no, Reconciler: reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
 		panic("boom")
 	})})
 	if err != nil {
@@ -383,7 +392,7 @@ func TestPanicNotRecovered(t *testing.T) {
 		if r := recover(); r != "boom" {
 			t.Errorf("recovered %v, want boom", r)
 		}
-		if n := testutil.ToFloat64(metricsFor("panic").panics); n != 1 {
+		if n := testutil.ToFloat64(metricsFor(name).panics); n != 1 {
 			t.Errorf("%v panics are counted, want 1", n)
 		}
 	}()

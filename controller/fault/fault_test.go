@@ -5,7 +5,9 @@ package fault
 
 import (
 	"errors"
+	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -15,16 +17,23 @@ import (
 
 // TestKeeper wants every fault to be counted, and the first of each kind to be
 // logged with its key.
+// named counts the names that fresh has made.
+var named atomic.Int64
+
+// fresh is a controller's name that no test of this process has had: what is counted goes by the name, and stays.
+func fresh(name string) string { return fmt.Sprint(name, " ", named.Add(1)) }
+
 func TestKeeper(t *testing.T) {
 	var lines []string
-	k := NewKeeper("c", funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))
+	name := fresh("keeper")
+	k := NewKeeper(name, funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))
 	ctx := IntoContext(t.Context(), k)
 	for range 3 {
 		FromContext(ctx).Note(Predicate, "a/p", errors.New("boom"))
 		FromContext(ctx).Note(Handler, "a/q", errors.New("bang"))
 	}
 	for _, kind := range []Kind{Predicate, Handler} {
-		if n := testutil.ToFloat64(contained().WithLabelValues("c", string(kind))); n != 3 {
+		if n := testutil.ToFloat64(contained().WithLabelValues(name, string(kind))); n != 3 {
 			t.Errorf("%s is counted %v times, want 3", kind, n)
 		}
 	}

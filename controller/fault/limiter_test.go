@@ -38,7 +38,8 @@ func TestLimiter(t *testing.T) {
 		"panics":   {odd{}, time.Second, 3},
 	} {
 		var lines []string
-		l := Limiter[string]{c.of, NewKeeper("limiter "+name, funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))}
+		controller := fresh("limiter " + name)
+		l := Limiter[string]{c.of, NewKeeper(controller, funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))}
 		l.Forget("a/p")
 		if n := l.NumRequeues("a/p"); n != 0 {
 			t.Errorf("%s: %d requeues, want none", name, n)
@@ -46,7 +47,7 @@ func TestLimiter(t *testing.T) {
 		if d := l.When("a/p"); d != c.delay {
 			t.Errorf("%s: the delay is %s, want %s", name, d, c.delay)
 		}
-		if n := testutil.ToFloat64(contained().WithLabelValues("limiter "+name, string(RateLimiter))); n != c.faults {
+		if n := testutil.ToFloat64(contained().WithLabelValues(controller, string(RateLimiter))); n != c.faults {
 			t.Errorf("%s: %v faults are counted, want %v", name, n, c.faults)
 		}
 		if len(lines) != int(min(c.faults, 1)) || c.faults > 0 && !strings.Contains(lines[0], "a/p") {

@@ -60,7 +60,7 @@ func TestStartStop(t *testing.T) {
 		}()
 		select {
 		case <-ended:
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("round %d: workers or producers hang", round)
 		}
 		if _, shutdown := q.Get(); !shutdown {

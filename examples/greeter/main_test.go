@@ -5,6 +5,7 @@ package main
 
 import (
 	"testing"
+	"time"
 
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -30,5 +31,5 @@ func TestGreeting(t *testing.T) {
 
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "hello"}, Data: map[string]string{"name": "world"}}
 	g.Expect(mgr.GetClient().Create(t.Context(), cm)).To(gomega.Succeed())
-	g.Eventually(komega.New(mgr.GetClient()).Object(cm)).Should(gomega.HaveField("Data", gomega.HaveKeyWithValue("greeting", "Hello, world!")))
+	g.Eventually(komega.New(mgr.GetClient()).Object(cm), time.Minute).Should(gomega.HaveField("Data", gomega.HaveKeyWithValue("greeting", "Hello, world!")))
 }

@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/go-logr/logr"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/wherry-dev/wherry/manager/metrics"
 	"github.com/wherry-dev/wherry/webhook/review"
@@ -59,8 +62,12 @@ func TestWriteOfNoJSON(t *testing.T) {
 	}
 }
 
+// meteredRuns counts the runs of TestMetered.
+var meteredRuns atomic.Int64
+
 func TestMetered(t *testing.T) {
-	h := review.Metered("/m", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	path := fmt.Sprintf("/m%d", meteredRuns.Add(1)) // what a run before has counted stays
+	h := review.Metered(path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.RawQuery {
 		case "early":
 			w.WriteHeader(http.StatusEarlyHints)
@@ -79,7 +86,7 @@ func TestMetered(t *testing.T) {
 	for _, query := range []string{"", "early", "write", "panic", "flush"} {
 		func() {
 			defer func() { _ = recover() }()
-			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/m?"+query, nil))
+			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, path+"?"+query, nil))
 		}()
 	}
 	got := map[string]float64{}
@@ -89,6 +96,9 @@ func TestMetered(t *testing.T) {
 	}
 	for _, f := range families {
 		for _, m := range f.Metric {
+			if !slices.ContainsFunc(m.Label, func(l *dto.LabelPair) bool { return l.GetName() == "webhook" && l.GetValue() == path }) {
+				continue
+			}
 			switch f.GetName() {
 			case "controller_runtime_webhook_requests_total":
 				got[m.Label[0].GetValue()] = m.Counter.GetValue()
