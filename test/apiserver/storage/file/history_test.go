@@ -12,7 +12,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/anishathalye/porcupine"
 )
@@ -190,7 +189,7 @@ func TestLinearizable(t *testing.T) {
 		for _, c := range clients {
 			all = append(all, c.ops...)
 		}
-		result, _ := porcupine.CheckOperationsVerbose(kvModel, all, time.Minute)
+		result, _ := porcupine.CheckOperationsVerbose(kvModel, all, 5*patience)
 		if result != porcupine.Ok {
 			t.Errorf("history %d of %d calls: %v", seed, len(all), result)
 		}

@@ -186,11 +186,10 @@ func runAndKill(t *testing.T, dir string, after time.Duration) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for range 600 {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if b, _ := os.ReadFile(filepath.Join(dir, "journal")); len(b) > 0 {
 			break
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
 	time.Sleep(after)
 	if err := cmd.Process.Kill(); err != nil {

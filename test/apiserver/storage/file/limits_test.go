@@ -136,7 +136,7 @@ func TestAfterClose(t *testing.T) {
 		if ok {
 			t.Error("an event after the end")
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		t.Error("the watch goes on")
 	}
 	if _, err := s.Put(t.Context(), "/b", nil, 0); !errors.Is(err, ErrClosed) {

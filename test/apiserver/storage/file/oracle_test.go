@@ -345,7 +345,7 @@ func take(w watch.Interface, patience time.Duration) *watch.Event {
 // compareSome compares the events that are there.
 func (w watches) compareSome(t *testing.T) (n int) {
 	t.Helper()
-	const soon, late = 20 * time.Millisecond, 20 * time.Second
+	const soon, late = 20 * time.Millisecond, patience
 	for ; ; n++ {
 		ours := take(w.ours, soon)
 		patience := soon

@@ -16,6 +16,9 @@ import (
 	"time"
 )
 
+// patience is how long anything may take that must happen, on a machine that does other things.
+const patience = time.Minute
+
 // openTest opens a store that checks itself, and closes it when the test ends.
 func openTest(t testing.TB, o Options) *Store {
 	t.Helper()
@@ -232,14 +235,18 @@ func TestConcurrentWriters(t *testing.T) {
 func TestSecondOpenNamesTheHolder(t *testing.T) {
 	o := Options{Dir: t.TempDir()}
 	openTest(t, o)
-	start := time.Now()
-	_, err := Open(o)
-	var inUse *InUseError
-	if !errors.As(err, &inUse) || inUse.PID != os.Getpid() {
-		t.Fatalf("a second open gave %v", err)
+	quickest := time.Hour
+	for range 20 { // a machine that does other things may stop in the middle of one, not of each
+		start := time.Now()
+		_, err := Open(o)
+		quickest = min(quickest, time.Since(start))
+		var inUse *InUseError
+		if !errors.As(err, &inUse) || inUse.PID != os.Getpid() {
+			t.Fatalf("a second open gave %v", err)
+		}
 	}
-	if d := time.Since(start); d > 100*time.Millisecond {
-		t.Errorf("it took %v", d)
+	if quickest > 100*time.Millisecond {
+		t.Errorf("it took %v", quickest)
 	}
 }
 
@@ -315,21 +322,32 @@ func TestExpiry(t *testing.T) {
 	o := Options{Dir: dir}
 	s := openTest(t, o)
 	ctx := context.Background()
-	if _, err := s.Txn(ctx, Op{Key: "/soon", Value: []byte("x"), Expires: time.Now().Add(50 * time.Millisecond)},
+	made, err := s.Txn(ctx, Op{Key: "/soon", Value: []byte("x"), Expires: time.Now().Add(50 * time.Millisecond)},
 		Op{Key: "/later", Value: []byte("x"), Expires: time.Now().Add(time.Hour)},
-		Op{Key: "/renewed", Value: []byte("x"), Expires: time.Now().Add(50 * time.Millisecond)}); err != nil {
+		Op{Key: "/renewed", Value: []byte("x"), Expires: time.Now().Add(50 * time.Millisecond)})
+	if err != nil {
 		t.Fatal(err)
 	}
 	put(t, s, "/renewed", "y", AnyRevision)
-	tap := s.tap("/soon", false, s.Revision())
+	// From the write on, not from now on: a slow disk may take longer for the two than the first has to live.
+	tap := s.tap("/soon", false, made.Revision)
 	defer tap.drop()
-	select {
-	case <-tap.wake:
-		if kv, _ := s.Get("/soon"); kv != nil {
-			t.Error("woken, but it is still there")
+	for enough := time.After(patience); ; {
+		events, _, err := tap.next()
+		if err != nil {
+			t.Fatal(err)
 		}
-	case <-time.After(10 * time.Second):
-		t.Fatal("it did not expire")
+		if len(events) > 0 {
+			if kv, _ := s.Get("/soon"); kv != nil {
+				t.Error("told of, but it is still there")
+			}
+			break
+		}
+		select {
+		case <-tap.wake:
+		case <-enough:
+			t.Fatal("it did not expire")
+		}
 	}
 	if _, err := s.Txn(ctx, Op{Key: "/gone", Value: []byte("x"), Expires: time.Now().Add(time.Millisecond)}); err != nil {
 		t.Fatal(err)
@@ -338,11 +356,10 @@ func TestExpiry(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = openTest(t, o)
-	for range 100 {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if kv, _ := s.Get("/gone"); kv == nil {
 			break
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 	got := contents(s)
 	if len(got) != 2 || got["/later"] != "x" || got["/renewed"] != "y" {
