@@ -53,7 +53,7 @@ func (s shape) on(ns, name, node string) client.Object {
 
 // create creates an object. A new namespace takes pods once it has its service account.
 func create(ctx context.Context, c client.Client, obj client.Object) error {
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(settle); ; time.Sleep(20 * time.Millisecond) {
 		err := c.Create(ctx, obj)
 		if !apierrors.IsForbidden(err) || time.Now().After(deadline) {
 			return err
@@ -124,7 +124,7 @@ func indexUnderWrites(t *testing.T, s shape, ca cache.Cache, c client.Client, a,
 			}
 		})
 	}
-	eventually(t, "nothing was created", 10*time.Second, func() bool { return s.there(t, c, a, "q02") })
+	eventually(t, "nothing was created", settle, func() bool { return s.there(t, c, a, "q02") })
 	before := append(s.listed(t, c, client.InNamespace(a)), s.listed(t, c, client.InNamespace(b))...)
 	must(t, ca.IndexField(t.Context(), s.object("", ""), "phase", func(o client.Object) []string { return []string{"any-" + o.GetNamespace()} }))
 	byPhase := func(ns string, opts ...client.ListOption) []string {
@@ -140,7 +140,7 @@ func indexUnderWrites(t *testing.T, s shape, ca cache.Cache, c client.Client, a,
 		}
 	}
 	writers.Wait()
-	eventually(t, "the index misses an object", 10*time.Second, func() bool {
+	eventually(t, "the index misses an object", settle, func() bool {
 		return len(byPhase(a)) == 2+more && len(byPhase(b)) == 3+more
 	})
 	want(t, "of another namespace", byPhase(a, client.InNamespace(b)))

@@ -29,7 +29,10 @@ import (
 
 // resumes is how long a kind may take, at most, to be cached again once it can be: the longest pause between two
 // attempts after a refusal, and some time for a machine under load.
-const resumes = 30 * time.Second
+const resumes = time.Minute
+
+// syncTimeout is how long a source of the first manager waits: long enough for the server to refuse it once, at least.
+const syncTimeout = 6 * time.Second
 
 func install(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition) {
 	t.Helper()
@@ -134,17 +137,17 @@ func TestSourcesWaitReadsFail(t *testing.T) {
 		{"not allowed", late, shape{widgetKind, apiutil.Typed}, func(t *testing.T) { grant(t, "late", "widgets") }, apierrors.IsForbidden, "widgets"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			mgr, _ := watching(t, c.config, c.shape, 3*time.Second)
+			mgr, _ := watching(t, c.config, c.shape, syncTimeout)
 			err := mgr.Start(t.Context())
 			if !c.reason(err) || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("past the sync timeout the manager ended with %v", err)
 			}
 
-			mgr, keys := watching(t, c.config, c.shape, time.Minute)
+			mgr, keys := watching(t, c.config, c.shape, 2*resumes)
 			manage(t, mgr)
 			began := time.Now()
 			err = mgr.GetClient().Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "one"}, c.shape.object("", ""))
-			if !c.reason(err) || !strings.Contains(err.Error(), c.says) || time.Since(began) > 5*time.Second {
+			if !c.reason(err) || !strings.Contains(err.Error(), c.says) || time.Since(began) > 20*time.Second {
 				t.Errorf("after %s a read failed with %v", time.Since(began), err)
 			}
 			time.Sleep(3 * time.Second) // far beyond what a sync takes; the source has been refused a few times

@@ -28,6 +28,9 @@ import (
 // startLimit is how long a server may take to be ready: it shares the machine with whatever else is being built.
 const startLimit = 2 * time.Minute
 
+// settle is how long anything else may take that must happen.
+const settle = time.Minute
+
 // The server that all tests share but TestModel, which restarts its own. Each test works in namespaces of its own.
 var (
 	config *rest.Config // reaches it with every right

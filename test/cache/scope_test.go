@@ -216,7 +216,7 @@ func (h *heard) told(event string) bool {
 // take waits for n events and a little longer for one too many, and returns all.
 func (h *heard) take(t *testing.T, n int) []string {
 	t.Helper()
-	eventually(t, fmt.Sprintf("there were not %d events", n), 10*time.Second, func() bool {
+	eventually(t, fmt.Sprintf("there were not %d events", n), settle, func() bool {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		return len(h.events) >= n

@@ -157,7 +157,7 @@ func TestKindsComeAndGo(t *testing.T) {
 	if err := envtest.UninstallCRDs(config, options); err != nil {
 		t.Fatal(err)
 	}
-	for start := time.Now(); time.Since(start) < 20*time.Second; {
+	for start := time.Now(); time.Since(start) < patience; {
 		if err := c.Get(ctx, client.ObjectKey{Namespace: ns, Name: "none"}, gadget("none")); meta.IsNoMatchError(err) {
 			install()
 			if err := c.Create(ctx, gadget("again")); err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -27,10 +28,13 @@ var (
 	configMaps = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 )
 
+// patience is how long anything may take that must happen, on a machine that does other things.
+const patience = time.Minute
+
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	env := &envtest.Environment{CRDs: []*apiextensionsv1.CustomResourceDefinition{widgetCRD("widgets", "Widget")}}
+	env := &envtest.Environment{ControlPlaneStartTimeout: 2 * patience, CRDs: []*apiextensionsv1.CustomResourceDefinition{widgetCRD("widgets", "Widget")}}
 	var err error
 	if config, err = env.Start(); err != nil {
 		fmt.Fprintln(os.Stderr, err)

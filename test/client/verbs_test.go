@@ -270,8 +270,8 @@ func TestWatchInEveryForm(t *testing.T) {
 					if kind := got.GetObjectKind().GroupVersionKind(); m.form != apiutil.Typed && kind != m.kind {
 						t.Errorf("kind %v", kind)
 					}
-				case <-time.After(10 * time.Second):
-					t.Fatalf("no %s within 10 s", want)
+				case <-time.After(patience):
+					t.Fatalf("no %s within %s", want, patience)
 				}
 			}
 		})

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -46,7 +47,7 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	env := &envtest.Environment{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}}
+	env := &envtest.Environment{ControlPlaneStartTimeout: 2 * time.Minute, CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}}
 	cfg, err := env.Start()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -23,7 +23,7 @@ import (
 // TestSecondCluster adds a second cluster, on a server of its own, to a manager: a controller hears of its objects, and
 // what it writes there is read there at once and nowhere else.
 func TestSecondCluster(t *testing.T) {
-	env := &envtest.Environment{}
+	env := &envtest.Environment{ControlPlaneStartTimeout: startLimit}
 	there, err := env.Start()
 	if err != nil {
 		t.Fatal(err)

@@ -39,13 +39,16 @@ var (
 	scheme = runtime.NewScheme()
 )
 
+// startLimit is how long a server may take to be ready: it shares the machine with whatever else is being built.
+const startLimit = 2 * time.Minute
+
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(zap.New())
 	os.Exit(run(m))
 }
 
 func run(m *testing.M) int {
-	env := &envtest.Environment{}
+	env := &envtest.Environment{ControlPlaneStartTimeout: startLimit}
 	var err error
 	if cfg, err = env.Start(); err == nil {
 		err = corev1.AddToScheme(scheme)
@@ -98,7 +101,7 @@ func named(name string) reconcile.Request {
 
 // settle is how long anything here may take; look is how often it is asked.
 const (
-	settle = 20 * time.Second
+	settle = time.Minute
 	look   = 20 * time.Millisecond
 )
 

@@ -207,7 +207,7 @@ func TestWebhooksAndConversion(t *testing.T) {
 			runManager(t, env, func(m manager.Manager) error {
 				return builder.WebhookManagedBy(m, &GadgetV1{}).WithDefaulter(inspector{}).WithValidator(inspector{}).Complete()
 			})
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			if err := env.WebhookInstallOptions.WaitUntilServed(ctx); err != nil {
 				t.Fatal(err)

@@ -11,12 +11,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -33,7 +35,7 @@ import (
 
 const (
 	// settle is how long a program or the cluster may take to reach a state.
-	settle = 30 * time.Second
+	settle = time.Minute
 	// look is how often a test asks whether it has.
 	look = 50 * time.Millisecond
 )
@@ -248,13 +250,19 @@ func get(url, token string) (code int, body string, err error) {
 	return resp.StatusCode, string(b), err
 }
 
-// freeAddress is a loopback address that was free a moment ago.
+// freeAddress is a loopback address that is free, and stays so for a while: its port is none of those that systems hand out
+// to connections and listeners by themselves.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	var err error
+	for range 20 {
+		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(20000+rand.IntN(10000)))
+		var free net.Listener
+		if free, err = net.Listen("tcp", address); err == nil {
+			_ = free.Close()
+			return address
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal(err)
+	return ""
 }

@@ -98,15 +98,21 @@ func isTaken(t *testing.T, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	began := time.Now()
-	m := misfit(of, name)
-	if err := live.Create(t.Context(), m); err != nil {
-		t.Errorf("without the webhooks the pod is refused: %v", err)
-	} else if took := time.Since(began); took > 2*time.Second {
-		t.Errorf("it took %v", took)
+	const waits, tries = 2 * time.Second, 5 // waits is how long the API server waits for a webhook
+	quickest := time.Hour
+	for i := 0; i < tries && quickest > waits; i++ { // a machine that does other things may stop in the middle of one, not of each
+		m := misfit(of, name)
+		began := time.Now()
+		if err := live.Create(t.Context(), m); err != nil {
+			t.Errorf("without the webhooks the pod is refused: %v", err)
+		}
+		quickest = min(quickest, time.Since(began))
+		if err := live.Delete(t.Context(), m, client.GracePeriodSeconds(0)); err != nil {
+			t.Error(err)
+		}
 	}
-	if err := live.Delete(t.Context(), m, client.GracePeriodSeconds(0)); err != nil {
-		t.Error(err)
+	if quickest > waits {
+		t.Errorf("it took %v", quickest)
 	}
 }
 

@@ -43,7 +43,7 @@ func readLease(t *testing.T, name string) *coordinationv1.Lease {
 func TestTwoManagersTakeTurns(t *testing.T) {
 	only := &alone{t: t}
 	before := start(t, config, options("turns"), only.as("0"))
-	before.awaitElection(t, 30*time.Second)
+	before.awaitElection(t, patience)
 	for turn := range 4 {
 		next := start(t, config, options("turns"), only.as(fmt.Sprint(turn+1)))
 		time.Sleep(2 * retryPeriod)
@@ -56,7 +56,7 @@ func TestTwoManagersTakeTurns(t *testing.T) {
 			t.Error(err)
 		}
 		stopped := time.Now()
-		if took := next.awaitElection(t, 30*time.Second).Sub(stopped); took > leaseDuration-time.Second {
+		if took := next.awaitElection(t, patience).Sub(stopped); took > leaseDuration-time.Second {
 			t.Errorf("turn %d: elected %s after the other had stopped", turn, took)
 		}
 		before = next
@@ -111,7 +111,7 @@ func TestKilledLeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = leader.Process.Kill() }()
-	eventually(t, 20*time.Second, "the other process leads", func() bool {
+	eventually(t, patience, "the other process leads", func() bool {
 		l := &coordinationv1.Lease{}
 		err := live.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "killed"}, l)
 		return err == nil && *l.Spec.HolderIdentity != ""
@@ -128,8 +128,8 @@ func TestKilledLeader(t *testing.T) {
 	}
 	_ = leader.Wait()
 	renewed := readLease(t, "killed").Spec.RenewTime.Time
-	waited := next.awaitElection(t, 20*time.Second).Sub(renewed)
-	if waited < leaseDuration || waited > leaseDuration+retryPeriod+3*time.Second {
+	waited := next.awaitElection(t, patience).Sub(renewed)
+	if waited < leaseDuration || waited > 2*leaseDuration {
 		t.Errorf("elected %s after the last renewal, want %s and little more", waited, leaseDuration)
 	}
 	if err := next.stop(); err != nil {
@@ -202,6 +202,10 @@ func (w *statusWriter) WriteHeader(code int) {
 }
 
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// gateToWire is how long a machine that does other things may take from letting a write go to noting it as sent. The bound
+// itself is held where time stands still meanwhile: TestFence and TestTermBounds.
+const gateToWire = time.Second
 
 // enoughWrites is how many a partition is to interrupt.
 const enoughWrites = 100
@@ -310,22 +314,22 @@ func TestPartitionedLeader(t *testing.T) {
 			out := &outbox{}
 			leader := start(t, &rest.Config{Host: p.URL, QPS: -1, WrapTransport: out.wrap}, o, write)
 			c <- leader.GetClient()
-			leader.awaitElection(t, 20*time.Second)
+			leader.awaitElection(t, patience)
 			next := start(t, config, options(lease))
-			eventually(t, 20*time.Second, "the writes are under way", func() bool { return p.written() >= enoughWrites })
+			eventually(t, patience, "the writes are under way", func() bool { return p.written() >= enoughWrites })
 			close(p.isCut)
 			if !standDown {
 				if err := <-leader.ended; !errors.Is(err, leaderelection.ErrLost) {
 					t.Errorf("ended with: %v", err)
 				}
 			}
-			elected := next.awaitElection(t, 20*time.Second)
+			elected := next.awaitElection(t, patience)
 			time.Sleep(time.Second)
 			close(stopWriting)
 			writers.Wait()
 
 			end, leaseEnd := p.terms()
-			late, all := countAfter(&out.mu, &out.sent, end)
+			late, all := countAfter(&out.mu, &out.sent, end.Add(gateToWire))
 			arrivedLate, _ := countAfter(&p.mu, &p.writes, leaseEnd)
 			if late != 0 || all < enoughWrites {
 				t.Errorf("%d of %d writes were sent after the term", late, all)

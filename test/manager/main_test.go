@@ -7,8 +7,10 @@ package manager_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -28,15 +30,18 @@ import (
 // asReplica makes this test program be one replica of an operator, which a test can kill.
 const asReplica = "WHERRY_TEST_REPLICA_OF"
 
-// Timing of all elections: a third of the defaults, which leaves room for a machine under load.
+// Timing of all elections: about two thirds of the defaults, which leaves room for a machine under load.
 const (
-	leaseDuration = 5 * time.Second
-	renewDeadline = 3 * time.Second
+	leaseDuration = 10 * time.Second
+	renewDeadline = 7 * time.Second
 	retryPeriod   = 400 * time.Millisecond
 )
 
 // startLimit is how long a server may take to be ready: it shares the machine with whatever else is being built.
 const startLimit = 2 * time.Minute
+
+// patience is how long anything else may take that must happen.
+const patience = time.Minute
 
 var (
 	config *rest.Config // reaches the embedded server with every right
@@ -138,15 +143,21 @@ func eventually(t *testing.T, limit time.Duration, what string, ok func() bool) 
 	}
 }
 
-// freeAddress is a loopback address that was free a moment ago.
+// freeAddress is a loopback address that is free, and stays so for a while: its port is none of those that systems hand out
+// to connections and listeners by themselves.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	var err error
+	for range 20 {
+		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(20000+rand.IntN(10000)))
+		var free net.Listener
+		if free, err = net.Listen("tcp", address); err == nil {
+			_ = free.Close()
+			return address
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal(err)
+	return ""
 }
 
 // configMap is one in the default namespace.

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -82,7 +81,7 @@ func TestMetricsWithAndWithoutPermission(t *testing.T) {
 		}
 		return resp.StatusCode, string(b)
 	}
-	eventually(t, 10*time.Second, "the metrics server answers", func() bool { code, _ := get("/metrics", ""); return code != 0 })
+	eventually(t, patience, "the metrics server answers", func() bool { code, _ := get("/metrics", ""); return code != 0 })
 	for _, c := range []struct {
 		name, path, token string
 		code              int
@@ -142,7 +141,7 @@ func TestProbesOverTCP(t *testing.T) {
 		_ = resp.Body.Close()
 		return resp.StatusCode
 	}
-	eventually(t, 10*time.Second, "ready", func() bool { return get("/readyz") == 200 })
+	eventually(t, patience, "ready", func() bool { return get("/readyz") == 200 })
 	if code := get("/healthz/ping"); code != 200 {
 		t.Errorf("ping: %d", code)
 	}

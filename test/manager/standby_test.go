@@ -92,9 +92,9 @@ func TestWarmStandby(t *testing.T) {
 	}
 	var ofLeader, ofNext atomic.Int64
 	leader, _ := standby(t, &ofLeader)
-	leader.awaitElection(t, 30*time.Second)
+	leader.awaitElection(t, patience)
 	next, seen := standby(t, &ofNext)
-	eventually(t, 30*time.Second, "the standby's cache is filled", func() bool {
+	eventually(t, patience, "the standby's cache is filled", func() bool {
 		var all corev1.ConfigMapList
 		return ofNext.Load() > 0 && next.GetCache().List(t.Context(), &all, client.InNamespace("default")) == nil && len(all.Items) >= objects
 	})
@@ -106,8 +106,8 @@ func TestWarmStandby(t *testing.T) {
 	if err := leader.stop(); err != nil {
 		t.Error(err)
 	}
-	elected := next.awaitElection(t, 30*time.Second)
-	eventually(t, 30*time.Second, "everything is reconciled", func() bool { return seen.count() >= objects })
+	elected := next.awaitElection(t, patience)
+	eventually(t, patience, "everything is reconciled", func() bool { return seen.count() >= objects })
 	t.Logf("%d objects reconciled %s after the election", seen.count(), time.Since(elected).Round(time.Millisecond))
 	if n := ofNext.Load() - before; n != 0 {
 		t.Errorf("taking over took %d lists", n)

@@ -59,7 +59,7 @@ func TestBehaviour(t *testing.T) {
 	if len(behaviours) < wanted {
 		t.Errorf("there are %d cases, want %d", len(behaviours), wanted)
 	}
-	env := &envtest.Environment{}
+	env := &envtest.Environment{ControlPlaneStartTimeout: startLimit}
 	env.ControlPlane.GetAPIServer().Configure().Disable("disable-admission-plugins") // as in a cluster: no pod without its service account
 	cfg, err := env.Start()
 	if err != nil {

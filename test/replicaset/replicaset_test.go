@@ -34,9 +34,12 @@ import (
 	"github.com/wherry-dev/wherry/test/envtest"
 )
 
+// startLimit is how long a server may take to be ready: it shares the machine with whatever else is being built.
+const startLimit = 2 * time.Minute
+
 const (
 	// settle is how long the cluster may take to reach a state.
-	settle = 30 * time.Second
+	settle = time.Minute
 	// look is how often a test asks whether it has.
 	look = 20 * time.Millisecond
 	// stay is how long a reached state is watched for going away again.
@@ -64,7 +67,7 @@ type world struct {
 // newWorld starts a server, and a manager with the example's reconciler, and
 // stops both when the test ends.
 func newWorld(t *testing.T) *world {
-	w := &world{T: t, env: &envtest.Environment{ControlPlane: envtest.ControlPlane{
+	w := &world{T: t, env: &envtest.Environment{ControlPlaneStartTimeout: startLimit, ControlPlane: envtest.ControlPlane{
 		APIServer: &envtest.APIServer{},
 		Etcd:      &envtest.Etcd{DataDir: t.TempDir()},
 	}}}

@@ -170,12 +170,16 @@ func started(t *testing.T, m manager.Manager, waits bool, reconciled <-chan stri
 		}
 		return err
 	})
+	limit := patience
+	if waits {
+		limit = time.Second // nothing tells that nothing comes
+	}
 	select {
 	case <-reconciled:
 		if waits {
 			t.Error("reconciled without leadership")
 		}
-	case <-time.After(time.Second):
+	case <-time.After(limit):
 		if !waits {
 			t.Error("not reconciled")
 		}
@@ -196,4 +200,9 @@ func holdLease(t *testing.T, c client.Client, name string) {
 	if err := c.Create(t.Context(), l); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { // or the next run of the test could not
+		if err := c.Delete(context.WithoutCancel(t.Context()), l); err != nil {
+			t.Error(err)
+		}
+	})
 }

