@@ -45,7 +45,7 @@ func TestReadFileRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	link, open, folder := filepath.Join(dir, "link"), filepath.Join(dir, "open"), filepath.Join(dir, "folder")
-	if err := errors.Join(os.Symlink(target, link), os.WriteFile(open, nil, 0o644), os.Mkdir(folder, 0o700)); err != nil {
+	if err := errors.Join(os.Symlink(target, link), os.WriteFile(open, nil, 0o644), os.Chmod(open, 0o644), os.Mkdir(folder, 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{

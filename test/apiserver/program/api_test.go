@@ -164,6 +164,9 @@ func testAnonymous(t *testing.T, config *rest.Config) {
 }
 
 func testRBAC(t *testing.T, c *kubernetes.Clientset, config *rest.Config) {
+	eventually(t, 5*time.Second, func() string { // it is made once the server is ready
+		return text(second(c.CoreV1().ServiceAccounts("default").Get(t.Context(), "default", metav1.GetOptions{})))
+	})
 	token, err := c.CoreV1().ServiceAccounts("default").CreateToken(t.Context(), "default", &authentication.TokenRequest{}, metav1.CreateOptions{})
 	must(t, err)
 	as := rest.AnonymousClientConfig(config)

@@ -37,7 +37,7 @@ const (
 	many = 3000
 	// emptyLimit is within what time an empty set is to be answered, and syncLimit a cache to be in step.
 	emptyLimit = busy * time.Second
-	syncLimit  = busy * 2 * time.Second
+	syncLimit  = 2 * time.Second // eventually stretches it
 )
 
 // initialKinds are the kinds watched with initial events, and how many objects each has at least; empty ones have none.
@@ -164,7 +164,7 @@ func initialEvents(t *testing.T, w watch.Interface, kind schema.GroupVersionKind
 		var e watch.Event
 		select {
 		case e = <-w.ResultChan(): // of no type once the watch has ended
-		case <-time.After(5 * time.Second):
+		case <-time.After(busy * 5 * time.Second):
 			t.Fatalf("no mark after %d events", len(got))
 		}
 		m, err := meta.Accessor(e.Object)
@@ -377,7 +377,7 @@ func testInitialWithoutBookmarks(t *testing.T, config *rest.Config) {
 			if err != nil || e.Type != watch.Added || (m.GetName() == "unmarked") != (i == len(list.Items)) {
 				t.Fatalf("event %d of %d is %s %v", i, len(list.Items)+1, e.Type, e.Object)
 			}
-		case <-time.After(5 * time.Second):
+		case <-time.After(busy * 5 * time.Second):
 			t.Fatalf("%d events came of %d", i, len(list.Items)+1)
 		}
 	}

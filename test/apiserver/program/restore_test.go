@@ -118,7 +118,7 @@ func checkEvents(t *testing.T, w watch.Interface, want []string) {
 			}
 			last = revision
 			got = append(got, string(e.Type)+" "+m.Name)
-		case <-time.After(5 * time.Second):
+		case <-time.After(busy * 5 * time.Second):
 			t.Fatalf("the watch saw %v; want %v", got, want)
 		}
 	}

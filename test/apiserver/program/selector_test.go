@@ -74,7 +74,7 @@ func next(t *testing.T, w watch.Interface) watch.Event {
 			if m, err := meta.Accessor(e.Object); err != nil || m.GetAnnotations()[metav1.InitialEventsAnnotationKey] != "" {
 				t.Fatalf("a mark, among live events: %v", e.Object)
 			}
-		case <-time.After(5 * time.Second):
+		case <-time.After(busy * 5 * time.Second):
 			t.Fatal("no event came")
 		}
 	}
