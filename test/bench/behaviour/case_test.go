@@ -108,7 +108,7 @@ func within(limit time.Duration, ok func() bool) bool {
 }
 
 // patience is how long a case waits for what must happen.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // quiet is how long a case waits for what must not happen.
 const quiet = 300 * time.Millisecond

@@ -17,6 +17,7 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -127,7 +128,12 @@ func readCases() []testCase {
 			}),
 			live("get at a version of the past", "", func(t *testing.T, o *outcome, c client.WithWatch, ns string) {
 				configMap(t, ns, "a", nil)
-				o.note("error", c.Get(t.Context(), types.NamespacedName{Namespace: ns, Name: "a"}, &corev1.ConfigMap{}, &client.GetOptions{Raw: &metav1.GetOptions{ResourceVersion: "0"}}))
+				var err error
+				within(patience, func() bool { // the past may not have the object yet
+					err = c.Get(t.Context(), types.NamespacedName{Namespace: ns, Name: "a"}, &corev1.ConfigMap{}, &client.GetOptions{Raw: &metav1.GetOptions{ResourceVersion: "0"}})
+					return !apierrors.IsNotFound(err)
+				})
+				o.note("error", err)
 			}),
 			live("get a custom object", "", func(t *testing.T, o *outcome, c client.WithWatch, ns string) {
 				must(t, c.Create(t.Context(), widget(ns, "w")))

@@ -80,7 +80,8 @@ func announces(ch chan struct{}) manager.RunnableFunc {
 func election(t *testing.T, opts *ctrl.Options) {
 	opts.LeaderElection, opts.LeaderElectionID, opts.LeaderElectionNamespace = true, uniqueName(t), "default"
 	opts.LeaderElectionReleaseOnCancel = true
-	opts.LeaseDuration, opts.RenewDeadline, opts.RetryPeriod = new(3*time.Second), new(2*time.Second), new(200*time.Millisecond)
+	// Leases are given up here, not waited for: they may be long, for a machine that does other things.
+	opts.LeaseDuration, opts.RenewDeadline, opts.RetryPeriod = new(15*time.Second), new(10*time.Second), new(200*time.Millisecond)
 }
 
 func managerCases() []testCase {
@@ -257,7 +258,7 @@ func runCases() []testCase {
 		{"manager", "an event in the last moment", "what is recorded before the end is sent before the end", func(t *testing.T, o *outcome) {
 			slow := wire(func(r *http.Request) *http.Response {
 				if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/events") {
-					time.Sleep(time.Second) // the manager is told to end while this is under way
+					time.Sleep(2 * time.Second) // the manager is told to end while this is under way; it waits 5 s at most
 				}
 				return nil
 			})
@@ -315,6 +316,7 @@ func probeCases() []testCase {
 		}}
 	}
 	bad := func(*http.Request) error { return errors.New("secret reason") }
+	lateTried := make(chan struct{}) // closed when the late check was added, or refused
 	return []testCase{
 		probed("probes", "", func(t *testing.T, mgr manager.Manager) {
 			must(t, mgr.AddHealthzCheck("good", healthz.Ping))
@@ -346,10 +348,11 @@ func probeCases() []testCase {
 			must(t, mgr.AddHealthzCheck("first", healthz.Ping))
 			must(t, mgr.Add(manager.RunnableFunc(func(context.Context) error {
 				_ = mgr.AddHealthzCheck("late", healthz.Ping)
+				close(lateTried)
 				return nil
 			})))
 		}, func(t *testing.T, o *outcome, url string) {
-			time.Sleep(quiet)
+			startedSoon(t, lateTried)
 			status, _ := page(t, url+"/healthz/late")
 			o.note("/healthz/late", status)
 		}),

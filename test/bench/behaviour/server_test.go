@@ -146,6 +146,13 @@ func namespace(t *testing.T) string {
 	t.Helper()
 	ns, err := truth.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "case-"}}, metav1.CreateOptions{})
 	must(t, err)
+	// Pods are refused without it, and the server makes it behind the namespace.
+	if !within(patience, func() bool {
+		_, err := truth.CoreV1().ServiceAccounts(ns.Name).Get(t.Context(), "default", metav1.GetOptions{})
+		return err == nil
+	}) {
+		t.Fatalf("namespace %s has no service account", ns.Name)
+	}
 	return ns.Name
 }
 

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -18,6 +19,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"gomodules.xyz/jsonpatch/v2"
@@ -462,13 +464,27 @@ func certificates(t *testing.T) string {
 	return dir
 }
 
-// freePort is a port that was free a moment ago.
+// givenPorts are those that freePort has given: cases run side by side.
+var givenPorts sync.Map
+
+// freePort is a port that is free, and stays so for a while: it is none of those that systems hand out to connections and
+// listeners by themselves, and no other case's.
 func freePort(t *testing.T) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	var err error
+	for range 100 {
+		port := 20000 + rand.IntN(10000)
+		if _, given := givenPorts.LoadOrStore(port, true); given {
+			continue
+		}
+		var free net.Listener
+		if free, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			must(t, free.Close())
+			return port
+		}
+	}
+	t.Fatalf("no port is free: %v", err)
+	return 0
 }
 
 // serving starts a webhook server that ends with the case.

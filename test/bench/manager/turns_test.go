@@ -27,8 +27,8 @@ import (
 )
 
 const (
-	leaseDuration = 5 * time.Second
-	renewDeadline = 3 * time.Second
+	leaseDuration = 10 * time.Second // the machine may do other things
+	renewDeadline = 7 * time.Second
 	retryPeriod   = 400 * time.Millisecond
 )
 
