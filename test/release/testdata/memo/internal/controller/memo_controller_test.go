@@ -17,7 +17,7 @@ import (
 	notesv1 "example.org/memo/api/v1"
 )
 
-const timeout = 10 * time.Second
+const timeout = time.Minute
 
 var _ = Describe("Memo controller", func() {
 	key := types.NamespacedName{Namespace: "default", Name: "groceries"}

@@ -13,14 +13,14 @@ import (
 	notesv1 "example.org/memo/api/v1"
 )
 
-var _ = Describe("Memo Webhook", func() {
-	memo := func(name, text string) *notesv1.Memo {
-		return &notesv1.Memo{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
-			Spec:       notesv1.MemoSpec{Text: text},
-		}
+func memo(name, text string) *notesv1.Memo {
+	return &notesv1.Memo{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+		Spec:       notesv1.MemoSpec{Text: text},
 	}
+}
 
+var _ = Describe("Memo Webhook", func() {
 	It("gives a memo a title", func() {
 		Expect(k8sClient.Create(ctx, memo("untitled", "hello"))).To(Succeed())
 		var stored notesv1.Memo

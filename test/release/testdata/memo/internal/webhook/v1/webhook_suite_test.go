@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -102,7 +104,15 @@ var _ = BeforeSuite(func() {
 			return err
 		}
 		return conn.Close()
-	}).WithTimeout(10 * time.Second).Should(Succeed())
+	}).WithTimeout(time.Minute).Should(Succeed())
+	// Nor before the API server has heard of the webhooks.
+	Eventually(func(g Gomega) {
+		probe := memo("probe", "hello")
+		g.Expect(k8sClient.Create(ctx, probe, client.DryRunAll)).To(Succeed())
+		g.Expect(probe.Spec.Title).NotTo(BeEmpty())
+		probe = memo("probe", strings.Repeat("x", longest+1))
+		g.Expect(apierrors.IsInvalid(k8sClient.Create(ctx, probe, client.DryRunAll))).To(BeTrue())
+	}).WithTimeout(time.Minute).Should(Succeed())
 })
 
 var _ = AfterSuite(func() {
