@@ -15,14 +15,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-// TestKeeper wants every fault to be counted, and the first of each kind to be
-// logged with its key.
 // named counts the names that fresh has made.
 var named atomic.Int64
 
 // fresh is a controller's name that no test of this process has had: what is counted goes by the name, and stays.
 func fresh(name string) string { return fmt.Sprint(name, " ", named.Add(1)) }
 
+// TestKeeper wants every fault to be counted, and the first of each kind to be
+// logged with its key.
 func TestKeeper(t *testing.T) {
 	var lines []string
 	name := fresh("keeper")
