@@ -157,14 +157,25 @@ func TestKindsComeAndGo(t *testing.T) {
 	if err := envtest.UninstallCRDs(config, options); err != nil {
 		t.Fatal(err)
 	}
-	for start := time.Now(); time.Since(start) < patience; {
-		if err := c.Get(ctx, client.ObjectKey{Namespace: ns, Name: "none"}, gadget("none")); meta.IsNoMatchError(err) {
-			install()
-			if err := c.Create(ctx, gadget("again")); err != nil {
-				t.Errorf("installed again: %v", err)
+	removed := func() {
+		t.Helper()
+		for start := time.Now(); ; {
+			err := c.Get(ctx, client.ObjectKey{Namespace: ns, Name: "none"}, gadget("none"))
+			if meta.IsNoMatchError(err) {
+				return
 			}
-			return
+			if time.Since(start) > patience {
+				t.Fatalf("the removal was not noticed: %v", err)
+			}
 		}
 	}
-	t.Errorf("the removal was not noticed: %v", c.Get(ctx, client.ObjectKey{Namespace: ns, Name: "none"}, gadget("none")))
+	removed()
+	install()
+	if err := c.Create(ctx, gadget("again")); err != nil {
+		t.Errorf("installed again: %v", err)
+	}
+	if err := envtest.UninstallCRDs(config, options); err != nil { // for another run of the test
+		t.Fatal(err)
+	}
+	removed()
 }

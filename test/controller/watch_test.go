@@ -88,6 +88,19 @@ func begin(t *testing.T, mgr ctrl.Manager) {
 	})
 }
 
+// passing creates an object that goes with the test: another run of it makes the same.
+func passing(t *testing.T, c client.Client, obj client.Object) {
+	t.Helper()
+	if err := c.Create(t.Context(), obj); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := client.IgnoreNotFound(c.Delete(context.WithoutCancel(t.Context()), obj)); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // byName maps an object to a key that tells the object and its Go type.
 func byName(prefix string) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, obj client.Object) []reconcile.Request {
@@ -172,12 +185,9 @@ func TestEveryWatch(t *testing.T) {
 	}
 	begin(t, mgr)
 
-	ctx := t.Context()
 	c := mgr.GetClient()
 	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "owner"}}
-	if err := c.Create(ctx, owner); err != nil {
-		t.Fatal(err)
-	}
+	passing(t, c, owner)
 	forOwns.want(t, "For", "owner")
 	watches.want(t, "Watches", "w owner *v1.ConfigMap")
 	both.want(t, "one kind in both forms, whole", "whole owner *v1.ConfigMap")
@@ -187,9 +197,7 @@ func TestEveryWatch(t *testing.T) {
 			t.Errorf("a handler was given the other form: %q", wrong)
 		}
 	}
-	if err := c.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "owner"}}); err != nil {
-		t.Fatal(err)
-	}
+	passing(t, c, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "owner"}})
 	metadata.want(t, "WatchesMetadata", "m owner *v1.PartialObjectMetadata")
 	events <- event.GenericEvent{Object: owner}
 	raw.want(t, "WatchesRawSource", "owner")
@@ -200,9 +208,7 @@ func TestEveryWatch(t *testing.T) {
 		}}}
 	}
 	for _, s := range []*corev1.Secret{owned("one", "controls", true), owned("two", "owns", false)} {
-		if err := c.Create(ctx, s); err != nil {
-			t.Fatal(err)
-		}
+		passing(t, c, s)
 	}
 	forOwns.want(t, "Owns", "controls")
 	everyOwner.want(t, "Owns, every owner, controller", "controls")

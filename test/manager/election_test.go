@@ -41,11 +41,11 @@ func readLease(t *testing.T, name string) *coordinationv1.Lease {
 }
 
 func TestTwoManagersTakeTurns(t *testing.T) {
-	only := &alone{t: t}
-	before := start(t, config, options("turns"), only.as("0"))
+	only, lease := &alone{t: t}, unique("turns")
+	before := start(t, config, options(lease), only.as("0"))
 	before.awaitElection(t, patience)
 	for turn := range 4 {
-		next := start(t, config, options("turns"), only.as(fmt.Sprint(turn+1)))
+		next := start(t, config, options(lease), only.as(fmt.Sprint(turn+1)))
 		time.Sleep(2 * retryPeriod)
 		select {
 		case <-next.Elected():
@@ -64,7 +64,7 @@ func TestTwoManagersTakeTurns(t *testing.T) {
 	if err := before.stop(); err != nil {
 		t.Error(err)
 	}
-	l := readLease(t, "turns")
+	l := readLease(t, lease)
 	if *l.Spec.HolderIdentity != "" || *l.Spec.LeaseTransitions != 4 {
 		t.Errorf("lease at the end: %+v", l.Spec)
 	}
@@ -270,7 +270,7 @@ func countAfter(mu *sync.Mutex, times *[]time.Time, end time.Time) (n, all int) 
 func TestPartitionedLeader(t *testing.T) {
 	for _, standDown := range []bool{false, true} {
 		t.Run(fmt.Sprintf("stand down %v", standDown), func(t *testing.T) {
-			lease := fmt.Sprintf("partition-%v", standDown)
+			lease := unique(fmt.Sprintf("partition-%v", standDown))
 			p := newProxy(t)
 			o := options(lease)
 			o.LeaderElectionStandDown = standDown

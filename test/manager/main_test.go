@@ -12,6 +12,7 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -159,6 +160,12 @@ func freeAddress(t *testing.T) string {
 	t.Fatal(err)
 	return ""
 }
+
+// uses counts the names that unique has made.
+var uses atomic.Int64
+
+// unique is a name that nothing on the server has had, by an earlier run of the test either.
+func unique(name string) string { return fmt.Sprint(name, "-", uses.Add(1)) }
 
 // configMap is one in the default namespace.
 func configMap(name string) *corev1.ConfigMap {

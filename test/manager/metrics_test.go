@@ -39,16 +39,17 @@ func token(t *testing.T, name string) string {
 }
 
 func TestMetricsWithAndWithoutPermission(t *testing.T) {
-	reader, stranger := token(t, "reader"), token(t, "stranger")
+	account, role := unique("reader"), unique("metrics-reader")
+	reader, stranger := token(t, account), token(t, unique("stranger"))
 	for _, obj := range []client.Object{
 		&rbacv1.ClusterRole{
-			ObjectMeta: metav1.ObjectMeta{Name: "metrics-reader"},
+			ObjectMeta: metav1.ObjectMeta{Name: role},
 			Rules:      []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}},
 		},
 		&rbacv1.ClusterRoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: "metrics-reader"},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "metrics-reader"},
-			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: "reader"}},
+			ObjectMeta: metav1.ObjectMeta{Name: role},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: account}},
 		},
 	} {
 		if err := live.Create(t.Context(), obj); err != nil {

@@ -86,7 +86,7 @@ func standby(t *testing.T, counter *atomic.Int64) (*replica, *greeted) {
 func TestWarmStandby(t *testing.T) {
 	const objects = 200
 	for i := range objects {
-		if err := live.Create(t.Context(), configMap(fmt.Sprint("standby-", i))); err != nil {
+		if err := client.IgnoreAlreadyExists(live.Create(t.Context(), configMap(fmt.Sprint("standby-", i)))); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -309,6 +309,12 @@ func TestWebhooksOfTheServer(t *testing.T) {
 		}
 		return nil
 	})
+	t.Cleanup(func() { // another run makes the same
+		widgets := widget("v1", "", nil)
+		if err := c.DeleteAllOf(context.WithoutCancel(t.Context()), widgets, client.InNamespace("default")); err != nil {
+			t.Error(err)
+		}
+	})
 	heard.taken()
 	t.Run("WH-2", func(t *testing.T) { judged(t, c, heard) })
 	t.Run("defaulting", func(t *testing.T) { defaulted(t, c) })
