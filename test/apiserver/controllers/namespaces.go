@@ -4,9 +4,11 @@
 package controllers
 
 import (
+	"errors"
 	"time"
 
 	core "k8s.io/api/core/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
@@ -31,8 +33,12 @@ func startNamespaces(s *Set) error {
 	if err != nil {
 		return err
 	}
+	discover, err := s.namespaced()
+	if err != nil {
+		return err
+	}
 	deleter := deletion.NewNamespacedResourcesDeleter(s.ctx, s.client.CoreV1().Namespaces(), contents, s.client.CoreV1(),
-		s.client.Discovery().ServerPreferredNamespacedResources, core.FinalizerKubernetes)
+		discover, core.FinalizerKubernetes)
 	queue := workqueue.NewTypedRateLimitingQueue(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[string](namespaceRetryFirst, namespaceRetryMost))
 	terminating := func(object any) {
@@ -68,4 +74,21 @@ func startNamespaces(s *Set) error {
 		})
 	}
 	return nil
+}
+
+// namespaced asks which kinds are in namespaces, and returns a function that gives this answer the first time and asks
+// anew then. The deleter asks as soon as it is made, and ends the process if it hears of no kind.
+func (s *Set) namespaced() (func() ([]*meta.APIResourceList, error), error) {
+	ask := s.client.Discovery().ServerPreferredNamespacedResources
+	first, err := ask()
+	if len(first) == 0 {
+		return nil, errors.Join(errors.New("the server names no kinds that are in namespaces"), err)
+	}
+	return func() ([]*meta.APIResourceList, error) {
+		if answer := first; answer != nil {
+			first = nil // who makes the deleter is the first to ask, before there is anybody else
+			return answer, nil
+		}
+		return ask()
+	}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -56,27 +57,39 @@ type Set struct {
 }
 
 // Start starts the named controllers against a server and returns without waiting for them to have seen its state.
-// An unknown name is an error. The config is copied.
-func Start(config *rest.Config, names ...string) (*Set, error) {
+// An unknown name is an error, and so is a server that does not tell the namespace deleter which kinds it has. The
+// context covers the start only: when it ends first, Start takes down what it started and returns the context's cause.
+// The config is copied.
+func Start(ctx context.Context, config *rest.Config, names ...string) (*Set, error) {
 	for _, name := range names {
 		if table[name] == nil {
 			return nil, fmt.Errorf("there is no controller %q: %s are", name, strings.Join(Names(), ", "))
 		}
 	}
 	s := &Set{config: rest.CopyConfig(config), started: make(chan struct{})}
+	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	s.config.QPS = -1 // the server is ours: its own fairness is limit enough
+	s.config.Wrap(func(next http.RoundTripper) http.RoundTripper { return ending{s.ctx, next} })
 	client, err := kubernetes.NewForConfig(s.config)
 	if err != nil {
 		return nil, fmt.Errorf("make the controllers' client: %w", err)
 	}
 	s.client = client
 	s.shared = informers.NewSharedInformerFactory(client, 0)
-	s.ctx, s.cancel = context.WithCancel(context.Background())
+	release := context.AfterFunc(ctx, s.cancel)
 	for _, name := range names {
-		if err := table[name](s); err != nil {
-			s.Stop()
-			return nil, fmt.Errorf("start the controller %s: %w", name, err)
+		if err = table[name](s); err != nil {
+			err = fmt.Errorf("start the controller %s: %w", name, err)
+			break
 		}
+	}
+	if !release() {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		close(s.started) // the garbage collector waits for it whatever its context says
+		s.Stop()
+		return nil, err
 	}
 	s.shared.Start(s.ctx.Done())
 	close(s.started)

@@ -25,8 +25,11 @@ func runControllers(c *commandLine) int {
 	}
 	ctx, stop := newStopper(c)
 	defer stop.release()
-	set, err := controllers.Start(config, c.only.values...)
+	set, err := controllers.Start(ctx, config, c.only.values...)
 	if err != nil {
+		if ctx.Err() != nil {
+			return 0 // it was told to stop
+		}
 		return complain(exitError, err)
 	}
 	defer set.Stop()

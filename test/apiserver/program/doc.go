@@ -24,10 +24,11 @@
 //
 // # Ending
 //
-// SIGINT, SIGTERM and SIGHUP stop it in good order within five seconds, also before it is ready; a second one ends it
-// at once. So does the end of the program that started it, unless --detach is given: it is noticed within a second.
-// With --exit-on-stdin-eof it stops when its standard input reaches its end. A parent that holds the other end of
-// that pipe need do nothing: however it dies, the pipe closes.
+// SIGINT, SIGTERM and SIGHUP stop it in good order within five seconds, also before it is ready, when it says what it
+// still waited for; a second one ends it at once. So does the end of the program that started it, unless --detach is
+// given: it is noticed within a second. SIGQUIT ends it without order and has it say where its goroutines are; under
+// exec COMMAND gets that. With --exit-on-stdin-eof it stops when its standard input reaches its end. A parent that holds
+// the other end of that pipe need do nothing: however it dies, the pipe closes.
 //
 // Exit status: 0 after an orderly stop, 1 if something was in the way (one line on standard error names it and the
 // remedy), 2 if the command line makes no sense; exec hands on COMMAND's, 128+N if signal N ended it, 126 or 127 if it

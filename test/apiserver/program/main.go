@@ -84,7 +84,7 @@ func serve(c *commandLine) int {
 	s, err := server.Start(ctx, o)
 	if err != nil {
 		if ctx.Err() != nil {
-			return 0 // it was told to stop before it was ready
+			return complain(0, err) // it was told to stop before it was ready, and says what it waited for
 		}
 		return complain(exitError, err)
 	}

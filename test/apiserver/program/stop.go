@@ -4,11 +4,16 @@
 package program
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"path"
+	"runtime/pprof"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -19,6 +24,8 @@ const (
 	parentPeriod = time.Second
 	// exitInterrupted is the status after a second signal.
 	exitInterrupted = 130
+	// thisModule is how the names of this module's functions begin.
+	thisModule = "github.com/wherry-dev/wherry/test/apiserver"
 )
 
 var (
@@ -63,17 +70,59 @@ func newStopper(c *commandLine) (context.Context, *stopper) {
 	return ctx, s
 }
 
-// end is what a signal does unless COMMAND is there to have it: the first stops the program, the second ends it.
+// end is what a signal does unless COMMAND is there to have it: the first stops the program, the second ends it, and
+// SIGQUIT ends it at once with word of where it was.
 func (s *stopper) end(sig os.Signal) {
-	if sig != os.Interrupt && sig != syscall.SIGTERM && sig != syscall.SIGHUP {
-		return
+	switch {
+	case sig == syscall.SIGQUIT:
+		quit()
+	case stops(sig):
+		s.cancel(errSignal)
+		s.redirect(func(sig os.Signal) {
+			switch {
+			case sig == syscall.SIGQUIT:
+				quit()
+			case stops(sig):
+				os.Exit(exitInterrupted)
+			}
+		})
 	}
-	s.cancel(errSignal)
-	s.redirect(func(sig os.Signal) {
-		if sig == os.Interrupt || sig == syscall.SIGTERM || sig == syscall.SIGHUP {
-			os.Exit(exitInterrupted)
+}
+
+func stops(sig os.Signal) bool {
+	return sig == os.Interrupt || sig == syscall.SIGTERM || sig == syscall.SIGHUP
+}
+
+// quit ends the program and tells where each of its goroutines was, as Go's own programs do at SIGQUIT.
+func quit() {
+	fmt.Fprint(os.Stderr, whereabouts())
+	os.Exit(exitSignal + int(syscall.SIGQUIT))
+}
+
+// whereabouts tells where the goroutines are, a line for those alike: how many, and the functions, innermost first. There
+// are hundreds; those in this module's code come last, for a test keeps the end of what its server says.
+func whereabouts() string {
+	var profile bytes.Buffer
+	_ = pprof.Lookup("goroutine").WriteTo(&profile, 1) // a buffer takes everything
+	var others, ours strings.Builder
+	for group := range strings.SplitSeq(profile.String(), "\n\n") {
+		to := &others
+		if strings.Contains(group, thisModule) {
+			to = &ours
 		}
-	})
+		for line := range strings.Lines(group) {
+			words := strings.Fields(line) // a count and addresses, or "#", address, function+offset and file:line
+			switch {
+			case len(words) > 3 && words[0] == "#":
+				function, _, _ := strings.Cut(path.Base(words[2]), "+")
+				_, number, _ := strings.Cut(path.Base(words[3]), ":")
+				fmt.Fprintf(to, " < %s:%s", function, number)
+			case len(words) > 1 && words[1] == "@":
+				fmt.Fprintf(to, "\n%s goroutines", words[0])
+			}
+		}
+	}
+	return others.String() + ours.String() + "\n"
 }
 
 // redirect gives all further signals to take; nil gives them back to end.

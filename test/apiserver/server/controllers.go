@@ -4,6 +4,8 @@
 package server
 
 import (
+	"context"
+
 	"github.com/wherry-dev/wherry/test/apiserver/controllers"
 )
 
@@ -25,14 +27,15 @@ func (o Options) controllerNames() []string {
 	return names
 }
 
-// startControllers starts the controllers as the server's own user, unless the server is stopping.
-func (s *Server) startControllers() error {
-	select {
-	case <-s.halt:
-		return errStopped
-	default:
-	}
-	var err error
-	s.controllers, err = controllers.Start(s.loopback, s.parts.options.controllerNames()...)
-	return err
+// startControllers starts the controllers as the server's own user, unless the server is stopping or the context ends
+// first. The caller holds restoring.
+func (s *Server) startControllers(ctx context.Context) error {
+	limited, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	release := context.AfterFunc(s.halting, func() { cancel(errStopped) })
+	defer release()
+	return sheltered(func() (err error) {
+		s.controllers, err = controllers.Start(limited, s.loopback, s.parts.options.controllerNames()...)
+		return err
+	})
 }

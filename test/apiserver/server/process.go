@@ -48,13 +48,39 @@ func prepareProcess() error {
 // program it lives in. It fails the servers there are and ends the calling goroutine only.
 func fatal(int) {
 	process.mu.Lock()
-	servers, last := slices.Clone(process.servers), process.last
+	servers := slices.Clone(process.servers)
 	process.mu.Unlock()
-	err := fmt.Errorf("kube-apiserver gave up: %s", strings.TrimSpace(last))
+	err := gaveUp()
 	for _, s := range servers {
 		s.fail(err)
 	}
 	runtime.Goexit()
+}
+
+// gaveUp is the error of a server whose code gave up.
+func gaveUp() error {
+	process.mu.Lock()
+	defer process.mu.Unlock()
+	return fmt.Errorf("kube-apiserver gave up: %s", strings.TrimSpace(process.last))
+}
+
+// sheltered runs f and returns its error. Where Kubernetes' code gives up in f, the goroutine that ends is not the
+// caller's, which would never hear of it: of a program it is the first one, and the process stays without it.
+func sheltered(f func() error) (err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		returned := false
+		defer func() {
+			if !returned {
+				err = gaveUp()
+			}
+		}()
+		err = f()
+		returned = true
+	}()
+	<-done
+	return err
 }
 
 func (s *Server) enlist() {

@@ -18,11 +18,14 @@ import (
 const (
 	// readyPeriod is how often a starting server is asked whether it is ready.
 	readyPeriod = 5 * time.Millisecond
+	// askLimit bounds one such request: what happened to it may not happen to the next.
+	askLimit = 20 * time.Second
 	// maxReadyAnswer bounds what is read of an answer.
 	maxReadyAnswer = 64 << 10
 )
 
-// await returns when /readyz answers 200, when the context ends or when the time is up.
+// await returns when /readyz answers 200, when the context ends or when the time is up; then the error repeats the last
+// answer.
 func (s *Server) await(ctx context.Context) error {
 	client, err := rest.HTTPClientFor(s.config)
 	if err != nil {
@@ -33,10 +36,15 @@ func (s *Server) await(ctx context.Context) error {
 	defer cancel()
 	tick := time.NewTicker(readyPeriod)
 	defer tick.Stop()
+	client.Timeout = askLimit
 	var last error
 	for {
-		if last = s.ask(limited, client, "/readyz"); last == nil {
+		err := s.ask(limited, client, "/readyz")
+		switch {
+		case err == nil:
 			return nil
+		case last == nil || limited.Err() == nil:
+			last = err // another one only says that time was up
 		}
 		select {
 		case <-tick.C:
@@ -47,7 +55,7 @@ func (s *Server) await(ctx context.Context) error {
 			return context.Cause(ctx)
 		case <-limited.Done():
 			if ctx.Err() != nil {
-				return context.Cause(ctx)
+				return last
 			}
 			return fmt.Errorf("the server did not become ready (%w): %w", context.Cause(limited), last)
 		}

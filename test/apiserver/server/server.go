@@ -25,8 +25,10 @@ import (
 )
 
 const (
-	// readyLimit is how long a server may take to become ready before Start gives up: fifty times what it needs.
-	readyLimit = time.Minute
+	// readyLimit is how long a server may take to become ready before Start gives up. It needs a second of a processor,
+	// and where twenty others want the same one it was seen to wait two minutes for that. It is for callers without a
+	// limit of their own, which is their context's.
+	readyLimit = 10 * time.Minute
 	// stopLimit is how long Stop waits for Kubernetes' own orderly end before it closes the store regardless.
 	stopLimit = 4 * time.Second
 	// drainLimit is how long idle connections are waited for. Requests under way are waited for besides; what is left
@@ -45,7 +47,8 @@ type Server struct {
 	informed    map[string]cache.SharedIndexInformer // the server's own informers, by the prefix of their keys
 	restoring   sync.Mutex                           // held by Restore; guards controllers
 	controllers *controllers.Set
-	halt        chan struct{}           // closed when the server begins to stop
+	halting     context.Context         // ends when the server begins to stop
+	halt        context.CancelCauseFunc // ends it
 	cancel      context.CancelCauseFunc // ends everything below
 	ran         chan struct{}           // closed when kube-apiserver has returned
 	done        chan struct{}           // closed when all is closed
@@ -55,8 +58,8 @@ type Server struct {
 }
 
 // Start runs a server and returns when it answers /readyz. The context covers the start only: once Start has
-// returned, end the server with Stop. When the context ends first, Start takes down what it built and returns the
-// context's cause.
+// returned, end the server with Stop. When the context ends first, Start takes down what it built and returns an error
+// that wraps the context's cause and tells what was still waited for.
 //
 // An error names what is in the way and the remedy in one line: a folder in use, unwritable or open to others, a
 // corrupt log, a port in use, a flag that does not exist.
@@ -67,19 +70,31 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if err := prepareProcess(); err != nil {
 		return nil, err
 	}
-	s := &Server{parts: parts{options: o}, halt: make(chan struct{}), ran: make(chan struct{}), done: make(chan struct{})}
+	s := &Server{parts: parts{options: o}, ran: make(chan struct{}), done: make(chan struct{})}
+	s.halting, s.halt = context.WithCancelCause(context.Background())
 	if err := s.open(); err != nil {
 		s.close()
 		return nil, err
 	}
-	if err := s.run(ctx); err != nil {
+	begun := time.Now()
+	if err := sheltered(func() error { return s.run(ctx) }); err != nil {
 		s.shut()
 		if ctx.Err() != nil {
-			return nil, context.Cause(ctx) // whatever it was, this is why
+			return nil, cutShort(ctx, time.Since(begun), err)
 		}
 		return nil, err
 	}
 	return s, nil
+}
+
+// cutShort is the error of a start whose context ended, whatever went wrong by that.
+func cutShort(ctx context.Context, after time.Duration, err error) error {
+	cause := context.Cause(ctx)
+	short := fmt.Errorf("%w, %v after the server's start and before it was ready", cause, after.Round(time.Millisecond))
+	if errors.Is(err, cause) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return short // it says no more
+	}
+	return fmt.Errorf("%w: %w", short, err)
 }
 
 // open takes the data folder, the identity in it and the port.
@@ -131,31 +146,34 @@ func (s *Server) run(ctx context.Context) error {
 	stopCarry := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
 	defer stopCarry()
 
+	running := false
+	defer func() {
+		if !running {
+			close(s.ran) // it never will
+		}
+	}()
 	p := &s.parts
 	if err := p.complete(inner); err != nil {
-		close(s.ran)
 		return err
 	}
 	chain, config, err := p.chain()
 	if err != nil {
-		close(s.ran)
 		return err
 	}
 	if !p.options.Stock {
 		if err := p.seed(inner, config); err != nil {
-			close(s.ran)
 			return err
 		}
 	}
 	s.serveAdmin(chain.GenericAPIServer.Handler.NonGoRestfulMux)
 	prepared, err := chain.PrepareRun()
 	if err != nil {
-		close(s.ran)
 		return fmt.Errorf("prepare the server: %w", err)
 	}
 	s.config = clientConfig(p)
 	s.loopback = config.KubeAPIs.ControlPlane.Generic.LoopbackClientConfig
 	s.enlist()
+	running = true
 	go func() {
 		defer close(s.ran)
 		if err := prepared.Run(inner); err != nil && inner.Err() == nil {
@@ -166,7 +184,9 @@ func (s *Server) run(ctx context.Context) error {
 		return err
 	}
 	s.informed = informersByPrefix(inner, config.KubeAPIs.ControlPlane.VersionedInformers, p.keyPrefix)
-	return s.startControllers()
+	s.restoring.Lock() // a server that fails now stops them once they are started
+	defer s.restoring.Unlock()
+	return s.startControllers(inner)
 }
 
 // fail records why the server cannot go on and begins to take it down. The first reason counts.
@@ -214,7 +234,7 @@ func (s *Server) Stop() error {
 func (s *Server) shut() {
 	s.stop.Do(func() {
 		defer close(s.done)
-		close(s.halt)
+		s.halt(errStopped)
 		s.restoring.Lock() // a Restore under way is cut short by halt, and none begins after it
 		s.controllers.Stop()
 		s.restoring.Unlock()

@@ -47,22 +47,17 @@ func (s *Server) Restore(ctx context.Context, p *Snapshot) (Restored, error) {
 	s.controllers.Stop()
 	done, err := s.parts.store.Restore(ctx, p.state, nil)
 	if err != nil {
-		return Restored{}, errors.Join(fmt.Errorf("restore: %w", err), s.startControllers())
+		return Restored{}, errors.Join(fmt.Errorf("restore: %w", err), s.startControllers(s.halting))
 	}
 	out := Restored{Revision: done.Revision, Deleted: len(done.Deleted), Written: len(done.Written)}
 	limited, cancel := context.WithTimeoutCause(ctx, restoreLimit, errors.New("it took longer than "+restoreLimit.String()))
 	defer cancel()
-	go func() {
-		select {
-		case <-s.halt:
-			cancel()
-		case <-limited.Done():
-		}
-	}()
+	release := context.AfterFunc(s.halting, cancel)
+	defer release()
 	if err := s.settle(limited, changes(done)); err != nil {
-		return out, errors.Join(fmt.Errorf("restored, but the server has not seen all of it: %w", err), s.startControllers())
+		return out, errors.Join(fmt.Errorf("restored, but the server has not seen all of it: %w", err), s.startControllers(s.halting))
 	}
-	return out, s.startControllers()
+	return out, s.startControllers(s.halting)
 }
 
 // change is one key a Restore wrote, and when.
