@@ -146,7 +146,8 @@ func (s *APIServer) Start() error {
 		start = func() error { return s.startBinary(path) }
 	}
 	if err := start(); err != nil {
-		return errors.Join(fmt.Errorf("envtest: %w", err), s.Stop())
+		stopped := s.Stop() // only then it has said all it has to say
+		return errors.Join(fmt.Errorf("envtest: %w", err), stopped)
 	}
 	s.URL, s.ownURL = s.SecureServing.URL("https", ""), true
 	return nil

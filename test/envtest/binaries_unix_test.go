@@ -326,6 +326,17 @@ func TestBinariesThatFail(t *testing.T) {
 	}
 }
 
+// TestDeafServerTellsWhereItIs has a server that does not stop: the error holds
+// what its goroutines did.
+func TestDeafServerTellsWhereItIs(t *testing.T) {
+	t.Setenv(program.Env, self(t))
+	t.Setenv(pretend, "deaf")
+	saysWithin(t, time.Second, func(limit time.Duration) error {
+		_, err := (&envtest.Environment{ControlPlaneStartTimeout: limit, ControlPlaneStopTimeout: 100 * time.Millisecond}).Start()
+		return err
+	}, "not stop within 100ms", "killed", "select (no cases)", "envtest_test.TestMain")
+}
+
 // TestEmbeddedServerAskedFor has both there and the embedded server named: that
 // is the clearer wish.
 func TestEmbeddedServerAskedFor(t *testing.T) {

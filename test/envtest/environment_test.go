@@ -34,7 +34,8 @@ func TestStartErrors(t *testing.T) {
 		{"no such program", filepath.Join(t.TempDir(), "absent"), "", late, []string{program.Env, "absent", "unset it"}},
 		{"a folder", t.TempDir(), "", late, []string{program.Env, "folder"}},
 		{"not a ready line", self, "garbage", late, []string{"ready line", "hello"}},
-		{"never ready", self, "mute", soon, []string{"not ready within LIMIT"}},
+		{"never ready", self, "mute", soon, []string{"not ready within LIMIT and had a processor for "}},
+		{"never ready, and says why in the end", self, "godot", soon, []string{"not ready within LIMIT", "waited for Godot"}},
 		{"never ready, never stops", self, "deaf", soon, []string{"not ready within LIMIT", "never mind", "killed"}},
 		{"dies", self, "dead", late, []string{"ended before it was ready", "exit status 3", "no room on this disk"}},
 	} {

@@ -79,7 +79,8 @@ func (e *Etcd) Start() error {
 		return nil
 	}
 	if err := e.start(path); err != nil {
-		return errors.Join(fmt.Errorf("envtest: %w", err), e.Stop())
+		stopped := e.Stop() // only then it has said all it has to say
+		return errors.Join(fmt.Errorf("envtest: %w", err), stopped)
 	}
 	return nil
 }

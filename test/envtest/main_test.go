@@ -41,6 +41,9 @@ func TestMain(m *testing.M) {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 	case "mute":
 		_, _ = io.Copy(io.Discard, os.Stdin)
+	case "godot":
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		fmt.Fprintln(os.Stderr, "waited for Godot")
 	case "deaf":
 		fmt.Fprintln(os.Stderr, "never mind")
 		select {}

@@ -31,6 +31,9 @@ const (
 	// probeEvery is how often a real etcd or kube-apiserver is asked whether it is
 	// ready, probeLimit how long it may take to answer.
 	probeEvery, probeLimit = 50 * time.Millisecond, 5 * time.Second
+	// explainLimit is how long a process that does not stop may take to tell where
+	// it is.
+	explainLimit = 10 * time.Second
 )
 
 // process is a program that runs: the embedded API server, a real etcd or a real
@@ -44,6 +47,8 @@ type process struct {
 	// exited is closed once it has ended; err is set before.
 	exited chan struct{}
 	err    error
+	// killed says that stop had to kill it.
+	killed bool
 }
 
 // startEmbedded starts the embedded server's program and waits for its ready
@@ -164,13 +169,38 @@ func (p *process) await(healthy func(context.Context) error, limit time.Duration
 	default:
 	}
 	if err != nil {
-		return fmt.Errorf("%w\n%w", p.late(limit), err)
+		return errors.Join(p.late(limit), err)
 	}
 	return nil
 }
 
-func (p *process) late(limit time.Duration) error {
-	return fmt.Errorf("%s was not ready within %v; it said:\n%s", p.name, limit, p.said)
+func (p *process) late(limit time.Duration) error { return &lateError{p, limit} }
+
+// lateError says that a process was not ready in time. It is read once the
+// process was stopped: by then that has said what it waited for.
+type lateError struct {
+	process *process
+	limit   time.Duration
+}
+
+func (e *lateError) Error() string {
+	text := fmt.Sprintf("%s was not ready within %v%s", e.process.name, e.limit, e.process.used())
+	if e.process.killed {
+		return text // what it said is in the error of stop, goroutines and all
+	}
+	return fmt.Sprintf("%s; it said:\n%s", text, e.process.said)
+}
+
+// used tells, of a process that has ended, for how long it was on a processor:
+// one that had a second of a minute did not stall, it had to wait for others.
+func (p *process) used() string {
+	select {
+	case <-p.exited:
+		state := p.cmd.ProcessState
+		return fmt.Sprintf(" and had a processor for %v", (state.UserTime() + state.SystemTime()).Round(time.Millisecond))
+	default:
+		return ""
+	}
 }
 
 func (p *process) early() error {
@@ -197,16 +227,18 @@ func probe(ctx context.Context, c *http.Client, u *url.URL) error {
 	return nil
 }
 
-// stop asks the process to end, waits for it, and kills it when limit has
-// passed.
+// stop asks the process to end, waits for it, and when limit has passed asks it
+// where it is and kills it.
 func (p *process) stop(limit time.Duration) error {
 	_ = p.end() // it may have ended meanwhile
 	select {
 	case <-p.exited:
 	case <-time.After(limit):
+		p.killed = true
+		p.explain()
 		_ = p.cmd.Process.Kill() // it may have ended meanwhile
 		<-p.exited
-		return fmt.Errorf("%s did not stop within %v and was killed; it said:\n%s", p.name, limit, p.said)
+		return fmt.Errorf("%s did not stop within %v, was killed%s; it said:\n%s", p.name, limit, p.used(), p.said)
 	}
 	if p.err != nil && !stoppedBySignal(p.err) {
 		return fmt.Errorf("%s stopped with %w; it said:\n%s", p.name, p.err, p.said)

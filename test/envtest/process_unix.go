@@ -9,6 +9,7 @@ import (
 	"errors"
 	"os/exec"
 	"syscall"
+	"time"
 )
 
 // interrupt asks a program to end that knows no other way.
@@ -23,4 +24,16 @@ func stoppedBySignal(err error) bool {
 	}
 	status, ok := exit.Sys().(syscall.WaitStatus)
 	return ok && status.Signaled() && status.Signal() == syscall.SIGTERM
+}
+
+// explain has a program tell where each of its goroutines is, and waits for its
+// end: programs in Go do so at SIGQUIT, and the embedded server tells its own last.
+func (p *process) explain() {
+	if p.cmd.Process.Signal(syscall.SIGQUIT) != nil {
+		return // it has ended
+	}
+	select {
+	case <-p.exited:
+	case <-time.After(explainLimit):
+	}
 }

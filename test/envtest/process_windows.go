@@ -17,3 +17,6 @@ func stoppedBySignal(err error) bool {
 	_, ok := errors.AsType[*exec.ExitError](err)
 	return ok
 }
+
+// explain does nothing: there is no way to ask.
+func (*process) explain() {}
