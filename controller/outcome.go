@@ -128,7 +128,7 @@ func checkPolicies(policies []RetryPolicy) error {
 
 // ending is how a reconcile ended.
 type ending struct {
-	ctx       context.Context // the worker's
+	ctx       context.Context // the worker's, which the reconcile was given: the term's may end a moment later
 	result    reconcile.Result
 	err       error
 	panicked  bool

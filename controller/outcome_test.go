@@ -336,7 +336,7 @@ func TestPriorityKept(t *testing.T) {
 // stops to be no error.
 func TestQuietStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := run(t, "quiet stop", func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+		b := run(t, fresh("quiet stop"), func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 			<-ctx.Done()
 			return reconcile.Result{}, fmt.Errorf("list pods: %w", ctx.Err())
 		})
@@ -350,6 +350,29 @@ func TestQuietStop(t *testing.T) {
 			t.Errorf("the stop counted %v errors", n)
 		}
 	})
+}
+
+// TestQuietStopAheadOfTheTerm has Start's context end a moment before the term's, which follows it: by then the reconcile can be
+// over.
+func TestQuietStopAheadOfTheTerm(t *testing.T) {
+	c := unmanaged(t, fresh("quiet stop"), reconcile.Func(func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+		<-ctx.Done()
+		return reconcile.Result{}, fmt.Errorf("list pods: %w", ctx.Err())
+	}))
+	term := c.beginTerm(t.Context())
+	defer c.endTerm(term)
+	term.queue.Add(request("p"))
+	taken, _ := term.intake.take()
+	started, stop := context.WithCancel(t.Context())
+	stop()
+	c.work(term, c.newTurn(started, taken))
+	term.intake.done(taken)
+	if n := testutil.ToFloat64(c.metrics.errors); n != 0 {
+		t.Errorf("the stop counted %v errors", n)
+	}
+	if n := testutil.ToFloat64(c.metrics.result(resultStopped)); n != 1 {
+		t.Errorf("%v reconciles were stopped, want 1", n)
+	}
 }
 
 // TestReconciliationTimeout wants the context to end, once, and to be counted.

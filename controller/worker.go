@@ -67,7 +67,7 @@ func (c *controller[request]) worker(ctx context.Context, t *term[request]) {
 		if r := recover(); r != nil { // it was not to be recovered: the process ends
 			panic(r)
 		}
-		c.conclude(t, last, ending{ctx: t.ctx, err: errExited})
+		c.conclude(t, last, ending{ctx: ctx, err: errExited})
 		t.intake.done(taken)
 		t.workers.Go(func() { c.worker(ctx, t) })
 	}()
@@ -91,7 +91,7 @@ func (c *controller[request]) work(t *term[request], turn *turn[request]) {
 	began := time.Now()
 	result, err, panicked := c.reconcile(turn, turn.taken.Key)
 	c.metrics.duration.Observe(time.Since(began).Seconds())
-	c.conclude(t, turn, ending{ctx: t.ctx, result: result, err: err, panicked: panicked})
+	c.conclude(t, turn, ending{ctx: turn.Context, result: result, err: err, panicked: panicked})
 }
 
 // conclude does what the table says follows.
