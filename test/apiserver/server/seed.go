@@ -7,14 +7,17 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"slices"
 	"time"
 
 	core "k8s.io/api/core/v1"
+	flowcontrol "k8s.io/api/flowcontrol/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apiserver/pkg/apis/flowcontrol/bootstrap"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/storage/value"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
@@ -69,7 +72,25 @@ func (p *parts) seeds() []seeded {
 			accounts.add(name, &core.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}})
 		}
 	}
-	return []seeded{namespaces, accounts, clusterRoles, clusterBindings, roles, bindings, priorities}
+	return append([]seeded{namespaces, accounts, clusterRoles, clusterBindings, roles, bindings, priorities}, fairness()...)
+}
+
+// fairness returns the priority levels and flow schemas of request fairness. Their hook runs all the same and finds them
+// there: it would make them one by one, each a request that its next one waits for.
+func fairness() []seeded {
+	levels := seeded{resource: schema.GroupResource{Group: flowcontrol.GroupName, Resource: "prioritylevelconfigurations"}}
+	for _, l := range slices.Concat(bootstrap.MandatoryPriorityLevelConfigurations, bootstrap.SuggestedPriorityLevelConfigurations) {
+		l = l.DeepCopy() // the list is everybody's
+		l.Generation = 1
+		levels.add("", l)
+	}
+	flows := seeded{resource: schema.GroupResource{Group: flowcontrol.GroupName, Resource: "flowschemas"}}
+	for _, f := range slices.Concat(bootstrap.MandatoryFlowSchemas, bootstrap.SuggestedFlowSchemas) {
+		f = f.DeepCopy()
+		f.Generation = 1
+		flows.add("", f)
+	}
+	return []seeded{levels, flows}
 }
 
 func rbac(resource string) schema.GroupResource {
