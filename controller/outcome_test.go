@@ -219,8 +219,8 @@ func TestGoexit(t *testing.T) {
 				}, func(o *Options) { o.UsePriorityQueue = &priorities })
 				before := testutil.ToFloat64(b.metrics.errors)
 				b.queue.Add(request("p"))
-				time.Sleep(time.Second)
-				synctest.Wait() // without it nothing orders the reads below behind what the worker wrote
+				time.Sleep(time.Second) // the bubble's: far beyond the delays of two retries
+				synctest.Wait()         // without it nothing orders the reads below behind what the worker wrote
 				if runs != 3 || b.queue.NumRequeues(request("p")) != 0 {
 					t.Errorf("%d reconciles and %d failures in a row, want 3 and, after the last, none", runs, b.queue.NumRequeues(request("p")))
 				}

@@ -197,6 +197,7 @@ func TestQC3OnServer(t *testing.T) {
 	everyOwner.want(t, "MatchEveryOwner", "plain")
 	controllers.never(t, "Owns", "plain")
 	for _, name := range []string{"of-r", "of-u", "second", "free"} {
+		// It is asked on the way to another controller's queue: what was wanted above may come first.
 		for deadline := time.Now().Add(settle); ; time.Sleep(look) {
 			if _, ok := asked.Load(name); ok {
 				break
